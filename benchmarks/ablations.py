@@ -51,7 +51,8 @@ class AblationSettings(StepSettings):
     """Settings for the parts and their sizes."""
 
     parts: tuple[str, ...] = setting(
-        ("length_groups", "recompute", "dynamic_masking", "input_hosts"), "Features to measure.")
+        ("length_groups", "recompute", "dynamic_masking", "input_hosts"), "Features to measure."
+    )
     input_batch_size: int = setting(256, "Batch size for reading records, over all hosts.", lower=1)
     records: int = setting(20_000, "Number of records, which a turn reads once.", lower=1)
 
@@ -72,35 +73,67 @@ def run(settings):
 def measure_length_groups(settings, results):
     """Measures fine-tuning with and without groups of similar lengths."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
-    features = models.make_batch(config, 50 * settings.train_batch_size, settings.max_seq_length,
-                                 token_fraction=models.MRPC_TOKENS)
+    features = models.make_batch(
+        config,
+        50 * settings.train_batch_size,
+        settings.max_seq_length,
+        token_fraction=models.MRPC_TOKENS,
+    )
     arrays = {name: features[name].numpy() for name in ("input_ids", "input_mask", "segment_ids")}
     arrays["label_ids"] = features["next_sentence_labels"].numpy()[:, 0]
     turns = {}
     for layers in ("padded", "unpadded"):
         trainer = Trainer(
-            tf.distribute.get_strategy(), BertClassifier(FastEncoder(config, Fast(layers)), models.NUM_LABELS),
-            optimization.create_optimizer(2e-5, 1000, 100), losses.classification_loss)
-        dataset = batches.training_batches(arrays, settings.train_batch_size, SEED, static_shapes=layers == "padded")
+            tf.distribute.get_strategy(),
+            BertClassifier(FastEncoder(config, Fast(layers)), models.NUM_LABELS),
+            optimization.create_optimizer(2e-5, 1000, 100),
+            losses.classification_loss,
+        )
+        dataset = batches.training_batches(
+            arrays, settings.train_batch_size, SEED, static_shapes=layers == "padded"
+        )
         trainer.set_dataset(lambda share, dataset=dataset: dataset)
         turns[layers] = functools.partial(trainer.train, tf.constant(STEPS))
     times = time_turns(turns, settings.rounds)
     rates = {name: STEPS * settings.train_batch_size / seconds for name, seconds in times.items()}
-    results.add("Fine-tuning, lengths of MRPC, grouped by length", rates["unpadded"],
-                {"this project, padded": rates["padded"]}, "examples/s")
+    results.add(
+        "Fine-tuning, lengths of MRPC, grouped by length",
+        rates["unpadded"],
+        {"this project, padded": rates["padded"]},
+        "examples/s",
+    )
 
 
 def measure_recomputation(settings, results):
     """Measures a pre-training step with and without activation checkpointing."""
-    steps = {recompute: results.start_peer(
-        f"recompute={recompute}", [], "benchmarks.ablations", settings.bert_config_file, settings.train_batch_size,
-        settings.max_seq_length, settings.max_predictions_per_seq, recompute) for recompute in (True, False)}
-    times = time_turns({recompute: functools.partial(step.time, "run") for recompute, step in steps.items()},
-                       settings.rounds)
+    steps = {
+        recompute: results.start_peer(
+            f"recompute={recompute}",
+            [],
+            "benchmarks.ablations",
+            settings.bert_config_file,
+            settings.train_batch_size,
+            settings.max_seq_length,
+            settings.max_predictions_per_seq,
+            recompute,
+        )
+        for recompute in (True, False)
+    }
+    times = time_turns(
+        {recompute: functools.partial(step.time, "run") for recompute, step in steps.items()},
+        settings.rounds,
+    )
     memory = {recompute: step.call("get_peak_memory") / 1e9 for recompute, step in steps.items()}
     peer = "this project, activations kept"
-    results.add("Pre-training with recomputed activations, a step", times[True], {peer: times[False]}, "s")
-    results.add("Pre-training with recomputed activations, memory", memory[True], {peer: memory[False]}, "GB")
+    results.add(
+        "Pre-training with recomputed activations, a step", times[True], {peer: times[False]}, "s"
+    )
+    results.add(
+        "Pre-training with recomputed activations, memory",
+        memory[True],
+        {peer: memory[False]},
+        "GB",
+    )
 
 
 class Peer:
@@ -114,8 +147,10 @@ class Peer:
 
     def __init__(self, bert_config_file, batch_size, length, predictions, recompute):
         config = read_config(bert_config_file, length)
-        self._step = models.create_pretraining_step(FastEncoder(config, Fast(recompute=recompute)),
-                                                    models.make_batch(config, batch_size, length, predictions))
+        self._step = models.create_pretraining_step(
+            FastEncoder(config, Fast(recompute=recompute)),
+            models.make_batch(config, batch_size, length, predictions),
+        )
 
     def run(self):
         """Computes the step."""
@@ -136,12 +171,23 @@ def measure_dynamic_masking(settings, results):
     ids = np.arange(BertConfig.from_name("base").vocab_size)
     continues = np.random.default_rng(SEED).random(len(ids)) < CONTINUATIONS
     vocabulary = masking.Vocabulary(ids, CLS_ID, SEP_ID, MASK_ID, continues)
-    masker = dynamic_masking.make_masker(create_instance_settings(settings, "dynamic"), vocabulary, SEED)
+    masker = dynamic_masking.make_masker(
+        create_instance_settings(settings, "dynamic"), vocabulary, SEED
+    )
     with tempfile.TemporaryDirectory() as folder, measurements.on_cores(1):
-        rates = time_reading({"static": read_batches(folder, settings),
-                              "dynamic": read_batches(folder, settings, "dynamic", transform=masker)}, settings)
-    results.add("Records with dynamic masks, one core", rates["dynamic"],
-                {"this project, static masks": rates["static"]}, "examples/s")
+        rates = time_reading(
+            {
+                "static": read_batches(folder, settings),
+                "dynamic": read_batches(folder, settings, "dynamic", transform=masker),
+            },
+            settings,
+        )
+    results.add(
+        "Records with dynamic masks, one core",
+        rates["dynamic"],
+        {"this project, static masks": rates["static"]},
+        "examples/s",
+    )
 
 
 def measure_input_hosts(settings, results):
@@ -151,15 +197,25 @@ def measure_input_hosts(settings, results):
     rows = share.rows(settings.input_batch_size)
     with tempfile.TemporaryDirectory() as folder, measurements.on_cores(1):
         everything = read_batches(folder, settings).map(
-            lambda batch: {name: values[rows] for name, values in batch.items()})
-        rates = time_reading({"everything": everything, "rows": read_batches(folder, settings, share=share)}, settings)
-    results.add(f"Input of one of {HOSTS} hosts, one core", rates["rows"],
-                {"this project, parsing all rows": rates["everything"]}, "examples/s")
+            lambda batch: {name: values[rows] for name, values in batch.items()}
+        )
+        rates = time_reading(
+            {"everything": everything, "rows": read_batches(folder, settings, share=share)},
+            settings,
+        )
+    results.add(
+        f"Input of one of {HOSTS} hosts, one core",
+        rates["rows"],
+        {"this project, parsing all rows": rates["everything"]},
+        "examples/s",
+    )
 
 
 def create_instance_settings(settings, masks):
     """Creates the InstanceSettings of records; masks: str, "static" or "dynamic"."""
-    return InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq, masking=masks)
+    return InstanceSettings(
+        settings.max_seq_length, settings.max_predictions_per_seq, masking=masks
+    )
 
 
 def read_batches(folder, settings, masks="static", **options):
@@ -169,21 +225,31 @@ def read_batches(folder, settings, masks="static", **options):
     options: See `inputs.pretraining_training_data`.
     """
     specs = create_instance_settings(settings, masks).features
-    features = models.make_batch(BertConfig.from_name("base"), settings.records, settings.max_seq_length,
-                                 settings.max_predictions_per_seq)
+    features = models.make_batch(
+        BertConfig.from_name("base"),
+        settings.records,
+        settings.max_seq_length,
+        settings.max_predictions_per_seq,
+    )
     path = os.path.join(folder, f"{masks}.tfrecord")
     with records.RecordWriter(path, specs) as writer:
         writer.write({spec.name: features[spec.name].numpy() for spec in specs})
-    return inputs.pretraining_training_data([path], specs, settings.input_batch_size, SEED, **options)
+    return inputs.pretraining_training_data(
+        [path], specs, settings.input_batch_size, SEED, **options
+    )
 
 
 def time_reading(datasets, settings):
     """Returns a dict of name -> examples of the global batch per second, for a dict of name ->
     dataset."""
     count = max(1, settings.records // settings.input_batch_size)
-    turns = {name: functools.partial(_take, iter(dataset), count) for name, dataset in datasets.items()}
-    return {name: count * settings.input_batch_size / seconds
-            for name, seconds in time_turns(turns, settings.rounds).items()}
+    turns = {
+        name: functools.partial(_take, iter(dataset), count) for name, dataset in datasets.items()
+    }
+    return {
+        name: count * settings.input_batch_size / seconds
+        for name, seconds in time_turns(turns, settings.rounds).items()
+    }
 
 
 def _take(iterator, count):
@@ -191,8 +257,12 @@ def _take(iterator, count):
         pass
 
 
-PARTS = {"length_groups": measure_length_groups, "recompute": measure_recomputation,
-         "dynamic_masking": measure_dynamic_masking, "input_hosts": measure_input_hosts}
+PARTS = {
+    "length_groups": measure_length_groups,
+    "recompute": measure_recomputation,
+    "dynamic_masking": measure_dynamic_masking,
+    "input_hosts": measure_input_hosts,
+}
 COMMAND = script.Command(AblationSettings(train_batch_size=32), __name__)
 
 if __name__ == "__main__":

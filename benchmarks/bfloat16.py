@@ -37,20 +37,34 @@ def run(settings):
         print("note: this CPU has no instructions for bfloat16")
     exports = {dtype: load_export(config, tokenizer, dtype) for dtype in ("float32", "bfloat16")}
     with Results("bfloat16", settings) as results:
-        torch = results.start_peer("PyTorch", TORCH_PACKAGES, "benchmarks.peers.torch_encoder",
-                                   models.get_huggingface_sizes(config))
+        torch = results.start_peer(
+            "PyTorch",
+            TORCH_PACKAGES,
+            "benchmarks.peers.torch_encoder",
+            models.get_huggingface_sizes(config),
+        )
         for batch_size, length in settings.shapes:
             batch = models.make_batch(config, batch_size, length)
-            features = {"input_ids": batch["input_ids"] % tokenizer.vocab_size,
-                        **{name: batch[name] for name in ("input_mask", "segment_ids")}}
-            turns = {dtype: functools.partial(signature, **features) for dtype, signature in exports.items()}
+            features = {
+                "input_ids": batch["input_ids"] % tokenizer.vocab_size,
+                **{name: batch[name] for name in ("input_mask", "segment_ids")},
+            }
+            turns = {
+                dtype: functools.partial(signature, **features)
+                for dtype, signature in exports.items()
+            }
             if torch:
                 turns["PyTorch in bfloat16"] = functools.partial(
-                    torch.time, "answer", models.to_huggingface_inputs(features))
+                    torch.time, "answer", models.to_huggingface_inputs(features)
+                )
             times = time_turns(turns, settings.rounds, calls_before=1)
             ours, float32 = times.pop("bfloat16"), times.pop("float32")
-            results.add(f"Export in bfloat16, {batch_size} x {length} tokens", ours,
-                        {"this project in float32": float32, **times}, "s")
+            results.add(
+                f"Export in bfloat16, {batch_size} x {length} tokens",
+                ours,
+                {"this project in float32": float32, **times},
+                "s",
+            )
 
 
 def load_export(config, tokenizer, dtype):
@@ -61,7 +75,9 @@ def load_export(config, tokenizer, dtype):
     encoder = FastEncoder(config, Fast("unpadded"), dtype=DTYPE_POLICIES[dtype])
     metadata = TaskMetadata("encoder", config.max_position_embeddings, True)
     with tempfile.TemporaryDirectory() as folder:
-        path, _ = export.save(ServedEncoder(encoder, tokenizer, metadata), os.path.join(folder, dtype), weights=dtype)
+        path, _ = export.save(
+            ServedEncoder(encoder, tokenizer, metadata), os.path.join(folder, dtype), weights=dtype
+        )
         return tf.saved_model.load(path).signatures["ids"]
 
 

@@ -33,16 +33,25 @@ def run(settings):
     with Results("encoder", settings) as results:
         for number, (batch_size, length) in enumerate(settings.shapes):
             features = models.make_batch(config, batch_size, length)
-            times = time_turns({
-                "ours": functools.partial(forward_ours, features),
-                "peer": functools.partial(forward_peer, models.to_garden_inputs(features)),
-                "matmul": multiply}, settings.rounds)
+            times = time_turns(
+                {
+                    "ours": functools.partial(forward_ours, features),
+                    "peer": functools.partial(forward_peer, models.to_garden_inputs(features)),
+                    "matmul": multiply,
+                },
+                settings.rounds,
+            )
             name = f"Forward pass, {batch_size} x {length} tokens"
             results.add(name, times["ours"], {"tf-models-official BertEncoder": times["peer"]}, "s")
             if number == 0:
                 rate = batch_size * count_encoder_flops(config, length) / times["ours"] / 1e9
                 peak = 2 * MATRIX_SIZE**3 / times["matmul"] / 1e9
-                results.add(name, rate, {f"the machine's matmul of {MATRIX_SIZE} x {MATRIX_SIZE}": peak}, "GFLOP/s")
+                results.add(
+                    name,
+                    rate,
+                    {f"the machine's matmul of {MATRIX_SIZE} x {MATRIX_SIZE}": peak},
+                    "GFLOP/s",
+                )
 
 
 if __name__ == "__main__":

@@ -24,29 +24,50 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import glue
 
-PEERS = {"Hugging Face on PyTorch": (("torch", "transformers"), "benchmarks.peers.torch_classifier"),
-         "KerasHub": (("keras_hub",), "benchmarks.peers.keras_hub_classifier")}
-HYPERPARAMETERS = ("num_train_epochs", "train_batch_size", "learning_rate", "max_seq_length", "random_seed")
+PEERS = {
+    "Hugging Face on PyTorch": (("torch", "transformers"), "benchmarks.peers.torch_classifier"),
+    "KerasHub": (("keras_hub",), "benchmarks.peers.keras_hub_classifier"),
+}
+HYPERPARAMETERS = (
+    "num_train_epochs",
+    "train_batch_size",
+    "learning_rate",
+    "max_seq_length",
+    "random_seed",
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningSettings(Settings):
     """Settings for the data and the hyperparameters."""
 
-    results_dir: str = setting(measurements.RESULTS_DIR, "Directory for the comparisons, fine_tuning.json.",
-                               role=roles.OUTPUT_FOLDER)
-    sst2_dir: str | None = setting(None, "Directory of SST-2's train.tsv and dev.tsv from GLUE.",
-                                   role=roles.INPUT_FOLDER, required="without mrpc_dir")
-    mrpc_dir: str | None = setting(None, "Directory of MRPC's train.tsv and dev.tsv in GLUE's layout.",
-                                   role=roles.INPUT_FOLDER)
-    init_checkpoint: str | None = setting(None, "Directory of a Hugging Face model. Required.", required=True,
-                                          role=roles.INPUT)
+    results_dir: str = setting(
+        measurements.RESULTS_DIR,
+        "Directory for the comparisons, fine_tuning.json.",
+        role=roles.OUTPUT_FOLDER,
+    )
+    sst2_dir: str | None = setting(
+        None,
+        "Directory of SST-2's train.tsv and dev.tsv from GLUE.",
+        role=roles.INPUT_FOLDER,
+        required="without mrpc_dir",
+    )
+    mrpc_dir: str | None = setting(
+        None, "Directory of MRPC's train.tsv and dev.tsv in GLUE's layout.", role=roles.INPUT_FOLDER
+    )
+    init_checkpoint: str | None = setting(
+        None, "Directory of a Hugging Face model. Required.", required=True, role=roles.INPUT
+    )
     dtypes: tuple[str, ...] = setting(("float32", "bfloat16"), "Types of the computations.")
-    num_train_rows: int = setting(8000, "Maximum number of training rows: the first rows of the file.", lower=1)
+    num_train_rows: int = setting(
+        8000, "Maximum number of training rows: the first rows of the file.", lower=1
+    )
     num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0)
     train_batch_size: int = setting(32, "Batch size.", lower=1)
     learning_rate: float = setting(5e-5, "Peak learning rate.", lower=0)
-    max_seq_length: int = setting(128, "Maximum length in tokens. Only KerasHub pads to it.", lower=8)
+    max_seq_length: int = setting(
+        128, "Maximum length in tokens. Only KerasHub pads to it.", lower=8
+    )
     random_seed: int = setting(12345, "Seed of each run.")
 
 
@@ -60,7 +81,9 @@ def run(settings):
     """
     folders = {"sst-2": settings.sst2_dir, "mrpc": settings.mrpc_dir}
     with measurements.Results("fine_tuning", settings) as results:
-        for task, dtype in itertools.product((task for task, folder in folders.items() if folder), settings.dtypes):
+        for task, dtype in itertools.product(
+            (task for task, folder in folders.items() if folder), settings.dtypes
+        ):
             name = f"Fine-tuning on {task.upper()}, {dtype}"
             with tempfile.TemporaryDirectory() as data:
                 for split, count in (("train", settings.num_train_rows), ("dev", None)):
@@ -78,32 +101,54 @@ def run(settings):
 def copy_rows(folder, new_folder, split, count):
     """Copies the first `count` rows of the file of a glue.Split, all if None, into another
     directory."""
-    with (open(os.path.join(folder, split.file), "rb") as file,
-          open(os.path.join(new_folder, split.file), "wb") as new_file):
+    with (
+        open(os.path.join(folder, split.file), "rb") as file,
+        open(os.path.join(new_folder, split.file), "wb") as new_file,
+    ):
         new_file.writelines(itertools.islice(file, count and count + split.header))
 
 
 def read_rows(task, folder, split):
     """Returns the rows of a split as lists (text_a, text_b, labels); text_b can be None."""
     examples = glue.read_examples(glue.TASKS[task], folder, split)
-    return list(examples.text_a), examples.text_b and list(examples.text_b), list(map(int, examples.labels))
+    return (
+        list(examples.text_a),
+        examples.text_b and list(examples.text_b),
+        list(map(int, examples.labels)),
+    )
 
 
 def run_ours(task, data, dtype, settings):
     """Fine-tunes with run_classifier; returns the minutes of its process and the accuracy."""
     with tempfile.TemporaryDirectory() as output:
         options = {
-            "task_name": task, "data_dir": data, "output_dir": output,
-            "init_checkpoint": os.path.abspath(settings.init_checkpoint), "mixed_precision": dtype,
-            **{name: getattr(settings, name) for name in HYPERPARAMETERS}}
+            "task_name": task,
+            "data_dir": data,
+            "output_dir": output,
+            "init_checkpoint": os.path.abspath(settings.init_checkpoint),
+            "mixed_precision": dtype,
+            **{name: getattr(settings, name) for name in HYPERPARAMETERS},
+        }
         start = time.perf_counter()
         process = subprocess.run(
-            [sys.executable, "-m", "run.run_classifier", "--do_train", "--do_eval",
-             *(f"--{name}={value}" for name, value in options.items())], capture_output=True, text=True, check=False,
-            cwd=ROOT)
+            [
+                sys.executable,
+                "-m",
+                "run.run_classifier",
+                "--do_train",
+                "--do_eval",
+                *(f"--{name}={value}" for name, value in options.items()),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        )
         minutes = (time.perf_counter() - start) / 60
         if process.returncode:
-            raise InputError(f"run.run_classifier failed: {process.stderr.strip().splitlines()[-1]}")
+            raise InputError(
+                f"run.run_classifier failed: {process.stderr.strip().splitlines()[-1]}"
+            )
         results = files.read_text(os.path.join(output, "eval_results.txt"))
     scores = dict(line.split(" = ") for line in results.splitlines())
     return minutes, float(scores["eval_accuracy"])
@@ -115,13 +160,19 @@ def run_peer(name, training, development, dtype, settings, results):
     Returns the minutes of its process and the accuracy, or None after a note.
     """
     packages, module = PEERS[name]
-    options = {"dtype": dtype, "num_labels": 2, **{name: getattr(settings, name) for name in HYPERPARAMETERS}}
+    options = {
+        "dtype": dtype,
+        "num_labels": 2,
+        **{name: getattr(settings, name) for name in HYPERPARAMETERS},
+    }
     start = time.perf_counter()
     peer = results.start_peer(name, packages, module)
     if peer is None:
         return None
     try:
-        predictions = peer.call("train", os.path.abspath(settings.init_checkpoint), training, development, options)
+        predictions = peer.call(
+            "train", os.path.abspath(settings.init_checkpoint), training, development, options
+        )
     except PeerError as error:
         results.leave_out(name, error)
         return None

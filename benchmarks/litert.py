@@ -50,16 +50,26 @@ def run(settings):
             file.write(convert_model(config, settings, longest))
         measure_ids(Buckets(path), config, settings, results)
         model = LiteRTModel(path)
-        measure_requests("LiteRT int8 from text", lambda sentences: model(text=sentences), config, settings, results)
+        measure_requests(
+            "LiteRT int8 from text",
+            lambda sentences: model(text=sentences),
+            config,
+            settings,
+            results,
+        )
 
 
 def convert_model(config, settings, longest):
     """Creates the LiteRT model, with a graph for each measured shape, for sequences of up to
     `longest` tokens."""
     requests = dataclasses.replace(settings.requests, max_seq_length=longest)
-    servable = create_servable(config, requests, Fast("litert", last_where_read=True), static_length=True)
+    servable = create_servable(
+        config, requests, Fast("litert", last_where_read=True), static_length=True
+    )
     lengths = {*settings.lengths, *filter(settings.requests.max_seq_length.__ge__, LENGTHS)}
-    return litert.convert(servable, "int8", tuple(sorted(lengths)), tuple(sorted({1, 8, *settings.batch_sizes})))
+    return litert.convert(
+        servable, "int8", tuple(sorted(lengths)), tuple(sorted({1, 8, *settings.batch_sizes}))
+    )
 
 
 def measure_ids(buckets, config, settings, results):
@@ -67,19 +77,36 @@ def measure_ids(buckets, config, settings, results):
     shape, to the results."""
     garden = models.create_garden_encoder(config)
     official = tf.function(lambda features: garden(features)["pooled_output"], autograph=False)
-    onnx = results.start_peer("ONNX Runtime", ONNX_PACKAGES, "benchmarks.peers.onnx_encoder",
-                              models.get_huggingface_sizes(config))
+    onnx = results.start_peer(
+        "ONNX Runtime",
+        ONNX_PACKAGES,
+        "benchmarks.peers.onnx_encoder",
+        models.get_huggingface_sizes(config),
+    )
     for batch_size, length in settings.shapes:
         features = models.make_batch(config, batch_size, length)
-        rows = [Row(ids, segments, False) for ids, segments in zip(
-            features["input_ids"].numpy().tolist(), features["segment_ids"].numpy().tolist(), strict=True)]
-        turns = {"ours": functools.partial(buckets.run, rows),
-                 "tf-models-official, float32": functools.partial(official, models.to_garden_inputs(features))}
+        rows = [
+            Row(ids, segments, False)
+            for ids, segments in zip(
+                features["input_ids"].numpy().tolist(),
+                features["segment_ids"].numpy().tolist(),
+                strict=True,
+            )
+        ]
+        turns = {
+            "ours": functools.partial(buckets.run, rows),
+            "tf-models-official, float32": functools.partial(
+                official, models.to_garden_inputs(features)
+            ),
+        }
         if onnx:
             turns["ONNX Runtime, int8"] = functools.partial(
-                onnx.time, "answer", models.to_huggingface_inputs(features))
-        times = {name: 1000 * seconds
-                 for name, seconds in time_turns(turns, settings.rounds, calls_before=1).items()}
+                onnx.time, "answer", models.to_huggingface_inputs(features)
+            )
+        times = {
+            name: 1000 * seconds
+            for name, seconds in time_turns(turns, settings.rounds, calls_before=1).items()
+        }
         results.add(f"LiteRT int8, {batch_size} x {length}", times.pop("ours"), times, "ms")
 
 

@@ -29,8 +29,15 @@ VOCAB_FILE = os.path.join(ROOT, "tests", "reference", "text", "vocab.txt")
 # occupy a core.
 PAUSE = 0.1
 MIN_SECONDS = 10  # Minimum time for the turns of a measurement.
-PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official", "torch", "transformers", "onnxruntime",
-            "keras-hub")  # Packages whose versions are stored with results, if they are installed.
+PACKAGES = (
+    "tensorflow",
+    "tensorflow-text",
+    "tf-models-official",
+    "torch",
+    "transformers",
+    "onnxruntime",
+    "keras-hub",
+)  # Packages whose versions are stored with results, if they are installed.
 LOWER_IS_BETTER = ("s", "ms", "min", "GB")  # Units.
 # Names in Linux.
 INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")
@@ -41,24 +48,35 @@ class BenchmarkSettings(Settings):
     """Settings for all benchmarks."""
 
     results_dir: str = setting(
-        RESULTS_DIR, "Directory for the comparisons, NAME.json, from which benchmarks.page writes a page.",
-        role=roles.OUTPUT_FOLDER)
-    rounds: int = setting(5, f"Minimum number of turns. Fast ones are repeated for {MIN_SECONDS} seconds.", lower=1)
+        RESULTS_DIR,
+        "Directory for the comparisons, NAME.json, from which benchmarks.page writes a page.",
+        role=roles.OUTPUT_FOLDER,
+    )
+    rounds: int = setting(
+        5, f"Minimum number of turns. Fast ones are repeated for {MIN_SECONDS} seconds.", lower=1
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class ShapeSettings(BenchmarkSettings):
     """Settings for a model and the shapes of its inputs."""
 
-    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    batch_sizes: tuple[int, ...] = setting((1, 8), "Batch sizes, one for each of `lengths`.", lower=1)
+    bert_config_file: str = setting(
+        "base", "bert_config.json of the model, or the name of a published size."
+    )
+    batch_sizes: tuple[int, ...] = setting(
+        (1, 8), "Batch sizes, one for each of `lengths`.", lower=1
+    )
     lengths: tuple[int, ...] = setting((32, 128), "Sequence lengths in tokens.", lower=1)
 
     def check(self):
         """See Settings."""
         if len(self.batch_sizes) != len(self.lengths):
-            raise InputError(f"has {len(self.batch_sizes)} numbers, but `lengths` has {len(self.lengths)}",
-                             "batch_sizes", self.batch_sizes)
+            raise InputError(
+                f"has {len(self.batch_sizes)} numbers, but `lengths` has {len(self.lengths)}",
+                "batch_sizes",
+                self.batch_sizes,
+            )
 
     @property
     def shapes(self):
@@ -70,10 +88,14 @@ class ShapeSettings(BenchmarkSettings):
 class StepSettings(BenchmarkSettings):
     """Settings for a model and the batches of its training steps."""
 
-    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    bert_config_file: str = setting(
+        "base", "bert_config.json of the model, or the name of a published size."
+    )
     train_batch_size: int = setting(8, "Batch size.", lower=1)
     max_seq_length: int = setting(128, "Sequence length in tokens, including padding.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per pre-training example.", lower=1)
+    max_predictions_per_seq: int = setting(
+        20, "Maximum number of masked tokens per pre-training example.", lower=1
+    )
 
 
 class Results:
@@ -104,8 +126,15 @@ class Results:
         """
         for peer, theirs in peers.items():
             ratio = theirs / ours if unit in LOWER_IS_BETTER else ours / theirs
-            row = {"name": name, "peer": peer, "ours": ours, "theirs": theirs, "unit": unit, "ratio": ratio,
-                   "scores": list(scores)}
+            row = {
+                "name": name,
+                "peer": peer,
+                "ours": ours,
+                "theirs": theirs,
+                "unit": unit,
+                "ratio": ratio,
+                "scores": list(scores),
+            }
             self._rows.append(row)
             print("{}: {}; {}; ratio {}".format(*format_row(row)), flush=True)
 
@@ -118,7 +147,9 @@ class Results:
         """
         missing = [package for package in packages if importlib.util.find_spec(package) is None]
         if missing:
-            self.leave_out(name, f"{', '.join(missing)} cannot be imported; run pip install -e '.[peers]'")
+            self.leave_out(
+                name, f"{', '.join(missing)} cannot be imported; run pip install -e '.[peers]'"
+            )
             return None
         try:
             return self._peers.enter_context(contextlib.closing(PeerProcess(module, *arguments)))
@@ -139,8 +170,14 @@ class Results:
         if kind is not None:
             return
         os.makedirs(self._settings.results_dir, exist_ok=True)
-        result = {"benchmark": self._name, "settings": self._settings.values(), "machine": describe_machine(),
-                  "versions": get_versions(), "comparisons": self._rows, "left_out": sorted(set(self._left_out))}
+        result = {
+            "benchmark": self._name,
+            "settings": self._settings.values(),
+            "machine": describe_machine(),
+            "versions": get_versions(),
+            "comparisons": self._rows,
+            "left_out": sorted(set(self._left_out)),
+        }
         with new_file(os.path.join(self._settings.results_dir, f"{self._name}.json")) as file:
             json.dump(result, file, indent=2)
             file.write("\n")
@@ -151,7 +188,9 @@ def format_row(row):
     figure, and ratio."""
     ours, theirs = (f"{format_number(row[side])} {row['unit']}" for side in ("ours", "theirs"))
     if row["scores"]:
-        ours, theirs = (f"{text}, {score}" for text, score in zip((ours, theirs), row["scores"], strict=True))
+        ours, theirs = (
+            f"{text}, {score}" for text, score in zip((ours, theirs), row["scores"], strict=True)
+        )
     return row["name"], ours, f"{row['peer']}: {theirs}", format_number(row["ratio"])
 
 
@@ -175,8 +214,10 @@ def describe_machine():
     sets = ", ".join(name for name in INSTRUCTION_SETS if name in has)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     cores = os.cpu_count()  # Of the machine: some benchmarks limit the process to one.
-    return (f"{model or platform.machine()}{f' ({sets})' if sets else ''}, {cores} core{'s'[:cores - 1]}, "
-            f"{memory:.0f} GiB")
+    return (
+        f"{model or platform.machine()}{f' ({sets})' if sets else ''}, {cores} core{'s'[: cores - 1]}, "
+        f"{memory:.0f} GiB"
+    )
 
 
 def time_turns(turns, rounds, calls_before=0):

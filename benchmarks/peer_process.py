@@ -41,7 +41,10 @@ class PeerProcess:
         path = os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.peer_process", module, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path},
+        )
         theirs.close()  # Otherwise, the end of the child process would not close the pipe.
         try:
             self.call("__init__", *arguments)

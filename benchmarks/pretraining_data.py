@@ -32,10 +32,16 @@ class PretrainingDataSettings(measurements.BenchmarkSettings):
     """Settings for the text and the records."""
 
     input_file: str | None = setting(
-        None, "Text with one sentence per line and a blank line after each document. Defaults to CPython's "
-              "documentation topics.", role=roles.INPUT_FILE)
-    vocab_file: str = setting(measurements.VOCAB_FILE, "Lowercase vocabulary. Defaults to the vocabulary of the tests.",
-                              role=roles.INPUT_FILE)
+        None,
+        "Text with one sentence per line and a blank line after each document. Defaults to CPython's "
+        "documentation topics.",
+        role=roles.INPUT_FILE,
+    )
+    vocab_file: str = setting(
+        measurements.VOCAB_FILE,
+        "Lowercase vocabulary. Defaults to the vocabulary of the tests.",
+        role=roles.INPUT_FILE,
+    )
     dupe_factor: int = setting(10, "Number of times to use each document.", lower=1)
     copies: int = setting(256, "Copies of the text in the text for two workers.", lower=2)
 
@@ -50,43 +56,97 @@ def run(settings):
     """
     instances = InstanceSettings(dupe_factor=settings.dupe_factor)
     with tempfile.TemporaryDirectory() as folder, Results("pretraining_data", settings) as results:
-        text, repeated = settings.input_file or os.path.join(folder, "topics.txt"), os.path.join(folder, "repeated.txt")
+        text, repeated = (
+            settings.input_file or os.path.join(folder, "topics.txt"),
+            os.path.join(folder, "repeated.txt"),
+        )
         if not settings.input_file:
             texts.write_corpus(text)
         with measurements.on_cores(1):
             official = results.start_peer(
-                "tf-models-official", ["official"], "benchmarks.peers.official_records", settings.vocab_file, SEED)
-            times = time_turns({
-                "ours": functools.partial(create_records, settings.vocab_file, instances, folder, text),
-                "official": functools.partial(official.time, "write_records", text, instances, folder + "/official"),
-            }, settings.rounds)
-        results.add("Pre-training records, one core", times["ours"],
-                    {"tf-models-official create_pretraining_data": times["official"]}, "s")
+                "tf-models-official",
+                ["official"],
+                "benchmarks.peers.official_records",
+                settings.vocab_file,
+                SEED,
+            )
+            times = time_turns(
+                {
+                    "ours": functools.partial(
+                        create_records, settings.vocab_file, instances, folder, text
+                    ),
+                    "official": functools.partial(
+                        official.time, "write_records", text, instances, folder + "/official"
+                    ),
+                },
+                settings.rounds,
+            )
+        results.add(
+            "Pre-training records, one core",
+            times["ours"],
+            {"tf-models-official create_pretraining_data": times["official"]},
+            "s",
+        )
         with open(text, "rb") as file, open(repeated, "wb") as new_file:
             new_file.write((file.read().rstrip() + b"\n\n") * settings.copies)
         with measurements.on_cores(2):
-            times = time_turns({num_workers: functools.partial(run_script, repeated, folder, settings, num_workers)
-                                for num_workers in (1, 2)}, 2)
+            times = time_turns(
+                {
+                    num_workers: functools.partial(
+                        run_script, repeated, folder, settings, num_workers
+                    )
+                    for num_workers in (1, 2)
+                },
+                2,
+            )
         megabytes = os.path.getsize(repeated) / 1e6
-        results.add("Pre-training records, two workers on two cores", megabytes / times[2],
-                    {"this project, one worker": megabytes / times[1]}, "MB/s")
+        results.add(
+            "Pre-training records, two workers on two cores",
+            megabytes / times[2],
+            {"this project, one worker": megabytes / times[1]},
+            "MB/s",
+        )
 
 
 def create_records(vocab_file, instances, folder, text):
     """Creates records like `data_prep.create_pretraining_data`, in this process."""
-    with (tempfile.TemporaryDirectory(dir=folder) as output, contextlib.redirect_stdout(io.StringIO()),
-          contextlib.redirect_stderr(io.StringIO())):
-        job.run(JobSettings(text, os.path.join(output, "ours.tfrecord"), vocab_file, instances=instances,
-                            random_seed=SEED, max_shard_mb=0))
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as output,
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        job.run(
+            JobSettings(
+                text,
+                os.path.join(output, "ours.tfrecord"),
+                vocab_file,
+                instances=instances,
+                random_seed=SEED,
+                max_shard_mb=0,
+            )
+        )
 
 
 def run_script(text, folder, settings, num_workers):
     """Runs `data_prep.create_pretraining_data` in its own process."""
     with tempfile.TemporaryDirectory(dir=folder) as output:
-        flags = {"input_file": text, "output_file": f"{output}/ours.tfrecord", "vocab_file": settings.vocab_file,
-                 "dupe_factor": settings.dupe_factor, "num_workers": num_workers}
-        subprocess.run([sys.executable, "-m", "data_prep.create_pretraining_data",
-                        *(f"--{name}={value}" for name, value in flags.items())], check=True, capture_output=True)
+        flags = {
+            "input_file": text,
+            "output_file": f"{output}/ours.tfrecord",
+            "vocab_file": settings.vocab_file,
+            "dupe_factor": settings.dupe_factor,
+            "num_workers": num_workers,
+        }
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "data_prep.create_pretraining_data",
+                *(f"--{name}={value}" for name, value in flags.items()),
+            ],
+            check=True,
+            capture_output=True,
+        )
 
 
 if __name__ == "__main__":

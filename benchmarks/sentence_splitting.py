@@ -32,11 +32,15 @@ class SplittingSettings(measurements.BenchmarkSettings):
     """Settings for the text and the treebank."""
 
     input_file: str | None = setting(
-        None, "Text in UTF-8 for the speed, one paragraph per line. Defaults to CPython's documentation topics.",
-        role=roles.INPUT_FILE)
+        None,
+        "Text in UTF-8 for the speed, one paragraph per line. Defaults to CPython's documentation topics.",
+        role=roles.INPUT_FILE,
+    )
     treebank: str | None = setting(
-        None, "Treebank in CoNLL-U format with the comments `# text` and `# newpar`, for the agreement.",
-        role=roles.INPUT_FILE)
+        None,
+        "Treebank in CoNLL-U format with the comments `# text` and `# newpar`, for the agreement.",
+        role=roles.INPUT_FILE,
+    )
     language: str = setting("en", "Language of the text and the treebank.")
 
 
@@ -45,27 +49,49 @@ COMMAND = script.Command(SplittingSettings(), __name__)
 
 def run(settings):
     """Measures the speed, and with a treebank the agreement; settings: SplittingSettings."""
-    splitters = {OURS: lambda paragraphs: [splitting.split_paragraph(each, settings.language) for each in paragraphs],
-                 PEER: split_with_tensorflow_text}
+    splitters = {
+        OURS: lambda paragraphs: [
+            splitting.split_paragraph(each, settings.language) for each in paragraphs
+        ],
+        PEER: split_with_tensorflow_text,
+    }
     paragraphs = texts.read_paragraphs(settings.input_file)
     with measurements.on_cores(1), Results("sentence_splitting", settings) as results:
-        times = time_turns({name: functools.partial(split, paragraphs) for name, split in splitters.items()},
-                           settings.rounds)
-        rates = {name: texts.count_bytes(paragraphs) / 1e6 / seconds for name, seconds in times.items()}
-        results.add("Splitting text into sentences, one core", rates[OURS], {PEER: rates[PEER]}, "MB/s")
+        times = time_turns(
+            {name: functools.partial(split, paragraphs) for name, split in splitters.items()},
+            settings.rounds,
+        )
+        rates = {
+            name: texts.count_bytes(paragraphs) / 1e6 / seconds for name, seconds in times.items()
+        }
+        results.add(
+            "Splitting text into sentences, one core", rates[OURS], {PEER: rates[PEER]}, "MB/s"
+        )
         if settings.treebank:
             scores = {}
             for name, split in splitters.items():
                 precision, recall, scores[name] = compare_with_treebank(split, settings.treebank)
-                print(f"{name}: precision {precision:.1%}, recall {recall:.1%}, F1 {scores[name]:.1%}")
-            results.add("Sentence boundaries of a treebank, F1", 100 * scores[OURS], {PEER: 100 * scores[PEER]}, "%")
+                print(
+                    f"{name}: precision {precision:.1%}, recall {recall:.1%}, F1 {scores[name]:.1%}"
+                )
+            results.add(
+                "Sentence boundaries of a treebank, F1",
+                100 * scores[OURS],
+                {PEER: 100 * scores[PEER]},
+                "%",
+            )
 
 
 def split_with_tensorflow_text(paragraphs):
     """Splits a list of paragraphs with TensorFlow Text; returns a list of the sentences of each."""
     breaker = tf_text.StateBasedSentenceBreaker()
-    return [[sentence.decode() for sentence in sentences] for start in range(0, len(paragraphs), BATCH_SIZE)
-            for sentences in breaker.break_sentences(tf.constant(paragraphs[start:start + BATCH_SIZE])).to_list()]
+    return [
+        [sentence.decode() for sentence in sentences]
+        for start in range(0, len(paragraphs), BATCH_SIZE)
+        for sentences in breaker.break_sentences(
+            tf.constant(paragraphs[start : start + BATCH_SIZE])
+        ).to_list()
+    ]
 
 
 def compare_with_treebank(split, treebank):
@@ -75,8 +101,11 @@ def compare_with_treebank(split, treebank):
     expected = find_boundaries(paragraphs)
     found = find_boundaries(split(["".join(sentences).strip() for sentences in paragraphs]))
     num_both = len(found & expected)
-    return (num_both / max(len(found), 1), num_both / max(len(expected), 1),
-            2 * num_both / max(len(found) + len(expected), 1))
+    return (
+        num_both / max(len(found), 1),
+        num_both / max(len(expected), 1),
+        2 * num_both / max(len(found) + len(expected), 1),
+    )
 
 
 def find_boundaries(paragraphs):
@@ -102,7 +131,9 @@ def read_treebank(path):
             continue
         if not paragraphs or re.search(r"^# new(par|doc)", block, re.MULTILINE):
             paragraphs.append([])
-        paragraphs[-1].append(text[1] if block.rstrip().endswith("SpaceAfter=No") else f"{text[1]} ")
+        paragraphs[-1].append(
+            text[1] if block.rstrip().endswith("SpaceAfter=No") else f"{text[1]} "
+        )
     if not paragraphs:
         raise InputError("contains no sentence with a comment # text", "treebank", path)
     return paragraphs

@@ -38,12 +38,20 @@ class RequestSettings(Settings):
     """Settings for requests with raw text."""
 
     text_file: str | None = setting(
-        None, "File with one sentence per line. Defaults to sentences of CPython's documentation.",
-        role=roles.INPUT_FILE)
-    vocab_file: str = setting(measurements.VOCAB_FILE, "Lowercase vocabulary. Defaults to the vocabulary of the tests.",
-                              role=roles.INPUT_FILE)
+        None,
+        "File with one sentence per line. Defaults to sentences of CPython's documentation.",
+        role=roles.INPUT_FILE,
+    )
+    vocab_file: str = setting(
+        measurements.VOCAB_FILE,
+        "Lowercase vocabulary. Defaults to the vocabulary of the tests.",
+        role=roles.INPUT_FILE,
+    )
     max_seq_length: int = setting(
-        128, "Length in tokens to which texts are truncated, and to which the peer pads them.", lower=4)
+        128,
+        "Length in tokens to which texts are truncated, and to which the peer pads them.",
+        lower=4,
+    )
     sentences: tuple[int, ...] = setting((1, 32), "Number of sentences in a request.", lower=1)
 
 
@@ -51,7 +59,9 @@ class RequestSettings(Settings):
 class ServingSettings(measurements.BenchmarkSettings):
     """Settings for the model."""
 
-    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    bert_config_file: str = setting(
+        "base", "bert_config.json of the model, or the name of a published size."
+    )
     requests: RequestSettings = dataclasses.field(default_factory=RequestSettings)
 
 
@@ -66,8 +76,13 @@ def run(settings):
         path, _ = export.save(servable, os.path.join(folder, "ours"))
         signature = tf.saved_model.load(path).signatures["serving_default"]
     with Results("serving", settings) as results:
-        measure_requests("Served classifier", lambda sentences: signature(text=tf.constant(sentences)), config,
-                         settings, results)
+        measure_requests(
+            "Served classifier",
+            lambda sentences: signature(text=tf.constant(sentences)),
+            config,
+            settings,
+            results,
+        )
 
 
 def create_servable(config, requests, fast, **options):
@@ -91,12 +106,22 @@ def measure_requests(title, model, config, settings, results):
     official = load_official(config, requests)
     callers = {"ours": model, "official": lambda batch: official(text=tf.constant(batch))}
     for count in requests.sentences:
-        batches = [sentences[start : start + count] for start in range(0, len(sentences) - count + 1, count)]
-        turns = {name: functools.partial(next, map(call, itertools.cycle(batches))) for name, call in callers.items()}
+        batches = [
+            sentences[start : start + count]
+            for start in range(0, len(sentences) - count + 1, count)
+        ]
+        turns = {
+            name: functools.partial(next, map(call, itertools.cycle(batches)))
+            for name, call in callers.items()
+        }
         # With two calls before each turn, all sentences are measured.
         times = time_turns(turns, settings.rounds, calls_before=2 if count == 1 else 0)
-        results.add(f"{title}, {count} sentence{'s'[:count - 1]}", 1000 * times["ours"],
-                    {PEER: 1000 * times["official"]}, "ms")
+        results.add(
+            f"{title}, {count} sentence{'s'[: count - 1]}",
+            1000 * times["ours"],
+            {PEER: 1000 * times["official"]},
+            "ms",
+        )
 
 
 def load_official(config, requests):
@@ -104,14 +129,19 @@ def load_official(config, requests):
 
     Returns its loaded signature.
     """
-    classifier = garden_models.BertClassifier(models.create_garden_encoder(config), models.NUM_LABELS)
+    classifier = garden_models.BertClassifier(
+        models.create_garden_encoder(config), models.NUM_LABELS
+    )
     tokenize = garden_layers.BertTokenizer(vocab_file=requests.vocab_file, lower_case=True)
     packer = garden_layers.BertPackInputs(
-        requests.max_seq_length, special_tokens_dict=tokenize.get_special_tokens_dict())
+        requests.max_seq_length, special_tokens_dict=tokenize.get_special_tokens_dict()
+    )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")], autograph=False)
     def serve(text):
-        return {"probabilities": tf.nn.softmax(classifier(packer([tokenize(text)]), training=False))}
+        return {
+            "probabilities": tf.nn.softmax(classifier(packer([tokenize(text)]), training=False))
+        }
 
     module = tf.Module()
     # The weights, not the model: Keras would trace each of its layers again, without any use for

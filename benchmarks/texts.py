@@ -15,7 +15,12 @@ def read_lines(path):
     """Returns the lines of a file; if None, the non-empty lines of all topics."""
     if path:
         return read_text(path).split("\n")
-    return [line for topic in pydoc_data.topics.topics.values() for line in topic.split("\n") if line.strip()]
+    return [
+        line
+        for topic in pydoc_data.topics.topics.values()
+        for line in topic.split("\n")
+        if line.strip()
+    ]
 
 
 def read_paragraphs(path):
@@ -24,7 +29,11 @@ def read_paragraphs(path):
     if path:
         paragraphs = [" ".join(line.split()) for line in read_lines(path) if line.strip()]
     else:
-        paragraphs = [paragraph for topic in pydoc_data.topics.topics.values() for paragraph in split_topic(topic)]
+        paragraphs = [
+            paragraph
+            for topic in pydoc_data.topics.topics.values()
+            for paragraph in split_topic(topic)
+        ]
     if not paragraphs:
         raise InputError("contains no text", "input_file", path)
     return paragraphs
@@ -32,7 +41,11 @@ def read_paragraphs(path):
 
 def split_topic(topic):
     """Returns the paragraphs of a documentation topic, with single spaces between words."""
-    return [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", topic) if paragraph.strip()]
+    return [
+        " ".join(paragraph.split())
+        for paragraph in re.split(r"\n\s*\n", topic)
+        if paragraph.strip()
+    ]
 
 
 def write_corpus(path):
@@ -41,7 +54,9 @@ def write_corpus(path):
     with open(path, "w", encoding="utf-8") as file:
         for topic in pydoc_data.topics.topics.values():
             for paragraph in split_topic(topic):
-                file.writelines(f"{sentence}\n" for sentence in re.split(r"(?<=[.!?:])\s+", paragraph))
+                file.writelines(
+                    f"{sentence}\n" for sentence in re.split(r"(?<=[.!?:])\s+", paragraph)
+                )
             file.write("\n")
 
 
@@ -52,10 +67,17 @@ def read_sentences(path, count):
         sentences = [line for line in read_lines(path) if line.strip()]
     else:
         _, held_out = topics.read_sections()
-        sentences = [sentence for _, section in held_out for sentence in section if len(sentence.split()) in WORDS]
+        sentences = [
+            sentence
+            for _, section in held_out
+            for sentence in section
+            if len(sentence.split()) in WORDS
+        ]
         sentences = sentences[:: max(1, len(sentences) // count)]
     if len(sentences) < count:
-        raise InputError(f"has {len(sentences)} sentences, but a request requires {count}", "text_file", path)
+        raise InputError(
+            f"has {len(sentences)} sentences, but a request requires {count}", "text_file", path
+        )
     return sentences[:count]
 
 

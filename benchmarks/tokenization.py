@@ -32,13 +32,20 @@ class TokenizationSettings(measurements.BenchmarkSettings):
     """Settings for the vocabulary and the texts."""
 
     vocab_file: str = setting(
-        measurements.VOCAB_FILE, "Vocabulary, one token per line. Defaults to the vocabulary of the tests.",
-        role=roles.INPUT_FILE)
-    english_file: str | None = setting(None, "English text in UTF-8. Defaults to CPython's documentation topics.",
-                                       role=roles.INPUT_FILE)
+        measurements.VOCAB_FILE,
+        "Vocabulary, one token per line. Defaults to the vocabulary of the tests.",
+        role=roles.INPUT_FILE,
+    )
+    english_file: str | None = setting(
+        None,
+        "English text in UTF-8. Defaults to CPython's documentation topics.",
+        role=roles.INPUT_FILE,
+    )
     korean_file: str | None = setting(
-        None, "Korean text in UTF-8. Defaults to random Hangul words, which have more unknown words than real text.",
-        role=roles.INPUT_FILE)
+        None,
+        "Korean text in UTF-8. Defaults to random Hangul words, which have more unknown words than real text.",
+        role=roles.INPUT_FILE,
+    )
     do_lower_case: bool = setting(True, "Lowercase the text and strip accents.")
 
 
@@ -47,9 +54,13 @@ COMMAND = script.Command(TokenizationSettings(), __name__)
 
 def run(settings):
     """Measures each text; settings: TokenizationSettings."""
-    korean = texts.read_lines(settings.korean_file) if settings.korean_file else create_korean_lines()
-    languages = {"English": texts.read_lines(settings.english_file),
-                 "Korean" if settings.korean_file else "Random Korean": korean}
+    korean = (
+        texts.read_lines(settings.korean_file) if settings.korean_file else create_korean_lines()
+    )
+    languages = {
+        "English": texts.read_lines(settings.english_file),
+        "Korean" if settings.korean_file else "Random Korean": korean,
+    }
     with measurements.on_cores(1), Results("tokenization", settings) as results:
         ours = BertTokenizer(settings.vocab_file, settings.do_lower_case)
         plain = ReferenceTokenizer(ours.vocabulary, settings.do_lower_case)
@@ -61,26 +72,48 @@ def run(settings):
 def create_tokenizers(ours, settings):
     """Returns a dict of name -> traced function of string [N] that returns the IDs of each line."""
     peer = tf_text.BertTokenizer(settings.vocab_file, lower_case=settings.do_lower_case)
-    fast_peer = tf_text.FastBertTokenizer(ours.vocabulary, lower_case_nfd_strip_accents=settings.do_lower_case)
-    tokenizers = {OURS: ours.tokenize, "tf-text FastBertTokenizer": fast_peer.tokenize,
-                  "tf-text BertTokenizer": lambda lines: peer.tokenize(lines).merge_dims(1, 2)}
-    return {name: tf.function(tokenize, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-            for name, tokenize in tokenizers.items()}
+    fast_peer = tf_text.FastBertTokenizer(
+        ours.vocabulary, lower_case_nfd_strip_accents=settings.do_lower_case
+    )
+    tokenizers = {
+        OURS: ours.tokenize,
+        "tf-text FastBertTokenizer": fast_peer.tokenize,
+        "tf-text BertTokenizer": lambda lines: peer.tokenize(lines).merge_dims(1, 2),
+    }
+    return {
+        name: tf.function(
+            tokenize, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+        )
+        for name, tokenize in tokenizers.items()
+    }
 
 
 def measure_text(language, lines, tokenizers, plain, settings, results):
     """Prints the number of lines of a text that each tokenizer gets wrong, and adds the speeds
     to the results."""
     size = texts.count_bytes(lines)
-    first_lines = lines[:-(-len(lines) * PLAIN_PYTHON_BYTES // size)]
+    first_lines = lines[: -(-len(lines) * PLAIN_PYTHON_BYTES // size)]
     expected = [plain.tokenize(line) for line in lines]
-    batches = [tf.constant(lines[start:start + BATCH_SIZE]) for start in range(0, len(lines), BATCH_SIZE)]
-    wrong = {name: count_different(tokenize, batches, expected) for name, tokenize in tokenizers.items()}
+    batches = [
+        tf.constant(lines[start : start + BATCH_SIZE]) for start in range(0, len(lines), BATCH_SIZE)
+    ]
+    wrong = {
+        name: count_different(tokenize, batches, expected) for name, tokenize in tokenizers.items()
+    }
     for name, count in wrong.items():
-        print(f"{language}, {name}: the IDs of {count:,} of {len(lines):,} lines differ from those of the rules")
-    turns = {name: functools.partial(call_each, tokenize, batches) for name, tokenize in tokenizers.items()}
-    times = time_turns({**turns, PLAIN: functools.partial(call_each, plain.tokenize, first_lines)}, settings.rounds)
-    rates = {name + " (other ids)" * bool(wrong[name]): size / times[name] / 1e6 for name in tokenizers}
+        print(
+            f"{language}, {name}: the IDs of {count:,} of {len(lines):,} lines differ from those of the rules"
+        )
+    turns = {
+        name: functools.partial(call_each, tokenize, batches)
+        for name, tokenize in tokenizers.items()
+    }
+    times = time_turns(
+        {**turns, PLAIN: functools.partial(call_each, plain.tokenize, first_lines)}, settings.rounds
+    )
+    rates = {
+        name + " (other ids)" * bool(wrong[name]): size / times[name] / 1e6 for name in tokenizers
+    }
     rates[PLAIN] = texts.count_bytes(first_lines) / times[PLAIN] / 1e6
     results.add(f"{language} text to ids, one core", rates.pop(OURS), rates, "MB/s")
 
@@ -100,8 +133,10 @@ def count_different(tokenize, batches, expected):
 def create_korean_lines():
     """Creates 4,000 lines of 20 words, sampled from 5,000 words of random Hangul."""
     generator = random.Random(1)
-    words = ["".join(chr(generator.randrange(0xAC00, 0xD7A4)) for _ in range(generator.randrange(1, 6)))
-             for _ in range(5000)]
+    words = [
+        "".join(chr(generator.randrange(0xAC00, 0xD7A4)) for _ in range(generator.randrange(1, 6)))
+        for _ in range(5000)
+    ]
     return [" ".join(generator.choices(words, k=20)) + "." for _ in range(4000)]
 
 

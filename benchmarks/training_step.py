@@ -32,16 +32,28 @@ def run(settings):
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config, remove_padding=True)
     with Results("training_step", settings) as results:
         for name, create_steps, token_fraction in (
-                ("Pre-training, no padding", create_pretraining_steps, 1.0),
-                ("Fine-tuning, lengths of MRPC", create_classifier_steps, models.MRPC_TOKENS)):
-            features = models.make_batch(config, settings.train_batch_size, settings.max_seq_length,
-                                         settings.max_predictions_per_seq, token_fraction)
-            encoders = {dtype: FastEncoder(config, fast, dtype=DTYPE_POLICIES[dtype])
-                        for dtype in ("float32", "bfloat16")}
+            ("Pre-training, no padding", create_pretraining_steps, 1.0),
+            ("Fine-tuning, lengths of MRPC", create_classifier_steps, models.MRPC_TOKENS),
+        ):
+            features = models.make_batch(
+                config,
+                settings.train_batch_size,
+                settings.max_seq_length,
+                settings.max_predictions_per_seq,
+                token_fraction,
+            )
+            encoders = {
+                dtype: FastEncoder(config, fast, dtype=DTYPE_POLICIES[dtype])
+                for dtype in ("float32", "bfloat16")
+            }
             times = time_turns(create_steps(config, encoders, features), settings.rounds)
             results.add(f"{name}, a step", times["float32"], {PEER: times["official"]}, "s")
-            results.add(f"{name}, a step in bfloat16", times["bfloat16"], {"this project in float32": times["float32"]},
-                        "s")
+            results.add(
+                f"{name}, a step in bfloat16",
+                times["bfloat16"],
+                {"this project in float32": times["float32"]},
+                "s",
+            )
 
 
 def create_pretraining_steps(config, encoders, features):
@@ -52,16 +64,34 @@ def create_pretraining_steps(config, encoders, features):
       Dict of name -> step, with the peer's as "official".
     """
     peer = garden_models.BertPretrainerV2(
-        models.create_garden_encoder(config), mlm_activation=lambda x: tf.nn.gelu(x, approximate=True),
-        classification_heads=[garden_layers.ClassificationHead(config.hidden_size, 2, name="next_sentence")])
-    inputs = {**models.to_garden_inputs(features), "masked_lm_positions": features["masked_lm_positions"]}
+        models.create_garden_encoder(config),
+        mlm_activation=lambda x: tf.nn.gelu(x, approximate=True),
+        classification_heads=[
+            garden_layers.ClassificationHead(config.hidden_size, 2, name="next_sentence")
+        ],
+    )
+    inputs = {
+        **models.to_garden_inputs(features),
+        "masked_lm_positions": features["masked_lm_positions"],
+    }
 
     def compute_peer_loss(outputs):
-        logits = {"masked_lm_logits": outputs["mlm_logits"], "next_sentence_logits": outputs["next_sentence"]}
+        logits = {
+            "masked_lm_logits": outputs["mlm_logits"],
+            "next_sentence_logits": outputs["next_sentence"],
+        }
         return losses.pretraining_loss(logits, features)["loss"]
 
-    steps = {name: models.create_pretraining_step(encoder, features) for name, encoder in encoders.items()}
-    return {**steps, "official": models.create_step(peer, inputs, compute_peer_loss, models.create_garden_optimizer())}
+    steps = {
+        name: models.create_pretraining_step(encoder, features)
+        for name, encoder in encoders.items()
+    }
+    return {
+        **steps,
+        "official": models.create_step(
+            peer, inputs, compute_peer_loss, models.create_garden_optimizer()
+        ),
+    }
 
 
 def create_classifier_steps(config, encoders, features):
@@ -72,11 +102,19 @@ def create_classifier_steps(config, encoders, features):
     def compute_loss(outputs):
         return losses.classification_loss(outputs, labels)["loss"]
 
-    steps = {name: models.create_step(BertClassifier(encoder, models.NUM_LABELS), features, compute_loss)
-             for name, encoder in encoders.items()}
-    return {**steps, "official": models.create_step(
-        peer, models.to_garden_inputs(features), lambda logits: compute_loss({"logits": logits}),
-        models.create_garden_optimizer())}
+    steps = {
+        name: models.create_step(BertClassifier(encoder, models.NUM_LABELS), features, compute_loss)
+        for name, encoder in encoders.items()
+    }
+    return {
+        **steps,
+        "official": models.create_step(
+            peer,
+            models.to_garden_inputs(features),
+            lambda logits: compute_loss({"logits": logits}),
+            models.create_garden_optimizer(),
+        ),
+    }
 
 
 if __name__ == "__main__":

@@ -28,8 +28,11 @@ SPECIAL_ENTRIES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 class VocabularySettings(measurements.BenchmarkSettings):
     """Settings for the text and the vocabularies."""
 
-    input_file: str | None = setting(None, "Text file in UTF-8. Defaults to CPython's documentation topics.",
-                                     role=roles.INPUT_FILE)
+    input_file: str | None = setting(
+        None,
+        "Text file in UTF-8. Defaults to CPython's documentation topics.",
+        role=roles.INPUT_FILE,
+    )
     vocab_sizes: tuple[int, ...] = setting((4000,), "Vocabulary sizes to learn.", lower=1)
 
 
@@ -40,17 +43,29 @@ def run(settings):
     """Learns the vocabularies; settings: VocabularySettings."""
     lines = texts.read_lines(settings.input_file)
     end = len(lines) * 9 // 10
-    training, held_out = (collections.Counter(split_text("\n".join(part), lower_case=True))
-                          for part in (lines[:end], lines[end:]))
+    training, held_out = (
+        collections.Counter(split_text("\n".join(part), lower_case=True))
+        for part in (lines[:end], lines[end:])
+    )
     with Results("vocabulary", settings) as results:
         for size in settings.vocab_sizes:
-            learners = {OURS: functools.partial(learn, training, size),
-                        PEER: functools.partial(wordpiece_tokenizer_learner_lib.learn, training, size, SPECIAL_ENTRIES,
-                                                lower_thresh=2, slack_ratio=0)}
+            learners = {
+                OURS: functools.partial(learn, training, size),
+                PEER: functools.partial(
+                    wordpiece_tokenizer_learner_lib.learn,
+                    training,
+                    size,
+                    SPECIAL_ENTRIES,
+                    lower_thresh=2,
+                    slack_ratio=0,
+                ),
+            }
             times = time_turns(learners, settings.rounds)
             for name, learn_vocabulary in learners.items():
                 print_coverage(f"{name}, {size:,} requested", learn_vocabulary(), held_out)
-            results.add(f"Learning {size:,} vocabulary entries", times[OURS], {PEER: times[PEER]}, "s")
+            results.add(
+                f"Learning {size:,} vocabulary entries", times[OURS], {PEER: times[PEER]}, "s"
+            )
 
 
 def learn(words, vocab_size):
@@ -59,7 +74,9 @@ def learn(words, vocab_size):
     for word, count in words.items():
         for character in word:
             characters[character] += count
-    return learner.learn_vocabulary(counts.WordCounts(words, characters, 0), vocab_size, num_unused=0)
+    return learner.learn_vocabulary(
+        counts.WordCounts(words, characters, 0), vocab_size, num_unused=0
+    )
 
 
 def print_coverage(name, entries, words):
@@ -70,8 +87,11 @@ def print_coverage(name, entries, words):
     num_words = sum(words.values())
     num_tokens = sum(count * max(lengths[word], 1) for word, count in words.items())
     num_unknown = sum(count for word, count in words.items() if not lengths[word])
-    print(f"{name}: {len(entries):,} entries; {num_tokens / num_words:.4f} tokens per word, "
-          f"{num_unknown / num_words:.2%} [UNK]", flush=True)
+    print(
+        f"{name}: {len(entries):,} entries; {num_tokens / num_words:.4f} tokens per word, "
+        f"{num_unknown / num_words:.2%} [UNK]",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -11,13 +11,38 @@ time.
 
 import importlib
 
-_MODULES = {"BertConfig": "config", "BertTokenizer": "tokenization", "create_optimizer": "optimization",
-            "load": "serving.loading",
-            **dict.fromkeys(("BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice",
-                             "BertPretrainer", "BertSpanLabeler", "BertTokenClassifier"), "models")}
+_MODULES = {
+    "BertConfig": "config",
+    "BertTokenizer": "tokenization",
+    "create_optimizer": "optimization",
+    "load": "serving.loading",
+    **dict.fromkeys(
+        (
+            "BertClassifier",
+            "BertEncoder",
+            "BertLongTextClassifier",
+            "BertMultipleChoice",
+            "BertPretrainer",
+            "BertSpanLabeler",
+            "BertTokenClassifier",
+        ),
+        "models",
+    ),
+}
 
-__all__ = ["BertClassifier", "BertConfig", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice",
-           "BertPretrainer", "BertSpanLabeler", "BertTokenClassifier", "BertTokenizer", "create_optimizer", "load"]
+__all__ = [
+    "BertClassifier",
+    "BertConfig",
+    "BertEncoder",
+    "BertLongTextClassifier",
+    "BertMultipleChoice",
+    "BertPretrainer",
+    "BertSpanLabeler",
+    "BertTokenClassifier",
+    "BertTokenizer",
+    "create_optimizer",
+    "load",
+]
 
 
 def __getattr__(name):

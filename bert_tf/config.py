@@ -97,26 +97,43 @@ class BertConfig:
     project_embedding_sum: bool | None = None
 
     def __post_init__(self):
-        for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
-                     "intermediate_size", "max_position_embeddings"):
+        for name in (
+            "vocab_size",
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "intermediate_size",
+            "max_position_embeddings",
+        ):
             _check_size(name, getattr(self, name))
         _check_size("type_vocab_size", self.type_vocab_size, least=0)
         if self.num_hidden_layers > MOST_LAYERS:
-            raise InputError(f"num_hidden_layers is {self.num_hidden_layers}: must be at most {MOST_LAYERS}")
+            raise InputError(
+                f"num_hidden_layers is {self.num_hidden_layers}: must be at most {MOST_LAYERS}"
+            )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             rate = getattr(self, name)
             if not _is_number(rate) or not 0 <= rate < 1:
                 raise InputError(f"{name} is {rate!r}: must be a number, at least 0 and below 1")
         if not _is_number(self.initializer_range) or not 0 < self.initializer_range < math.inf:
-            raise InputError(f"initializer_range is {self.initializer_range!r}: must be a positive number")
+            raise InputError(
+                f"initializer_range is {self.initializer_range!r}: must be a positive number"
+            )
         if self.hidden_size % self.num_attention_heads:
-            raise InputError(f"hidden_size is {self.hidden_size}: must be a multiple of "
-                             f"num_attention_heads ({self.num_attention_heads})")
-        for name, choices in (("hidden_act", HIDDEN_ACTIVATIONS), ("pooler_act", (None, *HIDDEN_ACTIVATIONS)),
-                              ("attention", ATTENTIONS)):
+            raise InputError(
+                f"hidden_size is {self.hidden_size}: must be a multiple of "
+                f"num_attention_heads ({self.num_attention_heads})"
+            )
+        for name, choices in (
+            ("hidden_act", HIDDEN_ACTIVATIONS),
+            ("pooler_act", (None, *HIDDEN_ACTIVATIONS)),
+            ("attention", ATTENTIONS),
+        ):
             value = getattr(self, name)
             if value not in choices:
-                raise InputError(f"{name} is {value!r}: must be one of {', '.join(filter(None, choices))}")
+                raise InputError(
+                    f"{name} is {value!r}: must be one of {', '.join(filter(None, choices))}"
+                )
         for name, types in (("bilstm_head", bool), ("project_embedding_sum", bool | None)):
             if not isinstance(getattr(self, name), types):
                 raise InputError(f"{name} is {getattr(self, name)!r}: must be true or false")
@@ -129,42 +146,58 @@ class BertConfig:
         if not (self.project_embedding_sum and self.embedding_size):
             object.__setattr__(self, "project_embedding_sum", None)
         if self.num_parameters > MOST_PARAMETERS:
-            raise InputError(f"the encoder has {self.num_parameters:,} weights: must be at most {MOST_PARAMETERS:,}")
+            raise InputError(
+                f"the encoder has {self.num_parameters:,} weights: must be at most {MOST_PARAMETERS:,}"
+            )
 
     def _check_sizes_per_layer(self):
-        for name, size_name in (("attention_heads_per_layer", "num_attention_heads"),
-                                ("intermediate_size_per_layer", "intermediate_size")):
+        for name, size_name in (
+            ("attention_heads_per_layer", "num_attention_heads"),
+            ("intermediate_size_per_layer", "intermediate_size"),
+        ):
             sizes = getattr(self, name)
             if sizes is None:
                 continue
             if not isinstance(sizes, list | tuple) or len(sizes) != self.num_hidden_layers:
-                raise InputError(f"{name} is {sizes!r}: must be a list of num_hidden_layers "
-                                 f"({self.num_hidden_layers}) sizes")
+                raise InputError(
+                    f"{name} is {sizes!r}: must be a list of num_hidden_layers "
+                    f"({self.num_hidden_layers}) sizes"
+                )
             for number, size in enumerate(sizes):
                 _check_size(f"{name} of layer {number}", size)
             if size_name == "num_attention_heads" and max(sizes) > self.num_attention_heads:
-                raise InputError(f"{name} is {list(sizes)}: must be at most num_attention_heads "
-                                 f"({self.num_attention_heads}), which determines the head size")
-            object.__setattr__(self, name, None if {*sizes} == {getattr(self, size_name)} else tuple(sizes))
+                raise InputError(
+                    f"{name} is {list(sizes)}: must be at most num_attention_heads "
+                    f"({self.num_attention_heads}), which determines the head size"
+                )
+            object.__setattr__(
+                self, name, None if {*sizes} == {getattr(self, size_name)} else tuple(sizes)
+            )
 
     def _check_shared(self):
         if self.embedding_size is not None:
             _check_size("embedding_size", self.embedding_size)
             if self.embedding_size > self.hidden_size:
-                raise InputError(f"embedding_size is {self.embedding_size}: must be at most hidden_size "
-                                 f"({self.hidden_size})")
+                raise InputError(
+                    f"embedding_size is {self.embedding_size}: must be at most hidden_size "
+                    f"({self.hidden_size})"
+                )
             if self.embedding_size == self.hidden_size:
                 object.__setattr__(self, "embedding_size", None)
         if self.num_hidden_groups is not None:
             _check_size("num_hidden_groups", self.num_hidden_groups)
             if self.num_hidden_layers % self.num_hidden_groups:
-                raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: must divide num_hidden_layers "
-                                 f"({self.num_hidden_layers})")
+                raise InputError(
+                    f"num_hidden_groups is {self.num_hidden_groups}: must divide num_hidden_layers "
+                    f"({self.num_hidden_layers})"
+                )
             if self.num_hidden_groups == self.num_hidden_layers:
                 object.__setattr__(self, "num_hidden_groups", None)
             elif self.attention_heads_per_layer or self.intermediate_size_per_layer:
-                raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: cannot be combined with "
-                                 "attention_heads_per_layer or intermediate_size_per_layer")
+                raise InputError(
+                    f"num_hidden_groups is {self.num_hidden_groups}: cannot be combined with "
+                    "attention_heads_per_layer or intermediate_size_per_layer"
+                )
 
     @property
     def is_causal(self):
@@ -191,8 +224,13 @@ class BertConfig:
     def layer_sizes(self):
         """Number of heads and feed-forward size of each layer: L pairs of int."""
         layers = self.num_hidden_layers
-        return list(zip(self.attention_heads_per_layer or (self.num_attention_heads,) * layers,
-                        self.intermediate_size_per_layer or (self.intermediate_size,) * layers, strict=True))
+        return list(
+            zip(
+                self.attention_heads_per_layer or (self.num_attention_heads,) * layers,
+                self.intermediate_size_per_layer or (self.intermediate_size,) * layers,
+                strict=True,
+            )
+        )
 
     @property
     def layer_groups(self):
@@ -218,10 +256,18 @@ class BertConfig:
           InputError: If the name is unknown.
         """
         if name not in PUBLISHED_SIZES:
-            raise InputError(f"unknown BERT size {name!r}; must be one of {', '.join(PUBLISHED_SIZES)}")
+            raise InputError(
+                f"unknown BERT size {name!r}; must be one of {', '.join(PUBLISHED_SIZES)}"
+            )
         layers, width, heads = PUBLISHED_SIZES[name]
-        return cls(vocab_size, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
-                   intermediate_size=4 * width, type_vocab_size=2)
+        return cls(
+            vocab_size,
+            hidden_size=width,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            intermediate_size=4 * width,
+            type_vocab_size=2,
+        )
 
     @classmethod
     def from_dict(cls, values):
@@ -232,8 +278,10 @@ class BertConfig:
         known = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - known - ORIGINAL_POOLER_KEYS)
         if unknown:
-            raise InputError(f"unknown key {unknown[0]!r} in a BERT config; must be one of "
-                             f"{', '.join(sorted(known))}")
+            raise InputError(
+                f"unknown key {unknown[0]!r} in a BERT config; must be one of "
+                f"{', '.join(sorted(known))}"
+            )
         if "vocab_size" not in values:
             raise InputError("a BERT config requires the key 'vocab_size'")
         return cls(**{key: value for key, value in values.items() if key in known})
@@ -259,15 +307,25 @@ class BertConfig:
         with name_file(path):
             if is_hugging_face:
                 known = {field.name for field in dataclasses.fields(cls)}
-                values = {key: value for key, value in huggingface_config.to_bert(values).items() if key in known}
+                values = {
+                    key: value
+                    for key, value in huggingface_config.to_bert(values).items()
+                    if key in known
+                }
             return cls.from_dict(values)
 
     def to_dict(self):
         """Returns the fields as a dict of JSON values, without later fields that have their
         defaults."""
-        values = {name: value for name, value in dataclasses.asdict(self).items()
-                  if value is not None and LATER_DEFAULTS.get(name, ...) != value}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        values = {
+            name: value
+            for name, value in dataclasses.asdict(self).items()
+            if value is not None and LATER_DEFAULTS.get(name, ...) != value
+        }
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
 
     def to_json(self):
         """Returns the text of a `bert_config.json`: sorted keys, indented by two spaces, in the
@@ -280,15 +338,24 @@ LATER_DEFAULTS = {"attention": BIDIRECTIONAL, "bilstm_head": False}
 
 # The published multilingual and Chinese configs carry these keys; no version of the original reads
 # them.
-ORIGINAL_POOLER_KEYS = frozenset({
-    "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
-    "pooler_size_per_head", "pooler_type"})
+ORIGINAL_POOLER_KEYS = frozenset(
+    {
+        "directionality",
+        "pooler_fc_size",
+        "pooler_num_attention_heads",
+        "pooler_num_fc_layers",
+        "pooler_size_per_head",
+        "pooler_type",
+    }
+)
 
 
 def _check_size(name, value, least=1):
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST_SIZE:
-        raise InputError(f"{name} is {value!r}: must be a {'positive' if least else 'non-negative'} integer, at most "
-                         f"{LARGEST_SIZE}")
+        raise InputError(
+            f"{name} is {value!r}: must be a {'positive' if least else 'non-negative'} integer, at most "
+            f"{LARGEST_SIZE}"
+        )
 
 
 def _is_number(value):

@@ -58,17 +58,31 @@ class BertEncoder(KerasModel, tf_keras.Model):
         with tf.name_scope("bert/"):
             self.embeddings = self.embeddings_class(config, self.initializer)
             with tf.name_scope("encoder"):
-                own_layers = [self.layer_class(config, self.initializer, sizes=sizes, name=f"layer_{i}", dtype=dtype)
-                              for i, sizes in enumerate(config.layer_sizes[: config.num_hidden_groups])]
+                own_layers = [
+                    self.layer_class(
+                        config, self.initializer, sizes=sizes, name=f"layer_{i}", dtype=dtype
+                    )
+                    for i, sizes in enumerate(config.layer_sizes[: config.num_hidden_groups])
+                ]
                 self.encoder_layers = [own_layers[i] for i in config.layer_groups]
             with tf.name_scope("pooler"):
-                self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
-                                         activation=config.pooler_act or "tanh", name="dense", dtype=dtype)
+                self.pooler = Projection(
+                    config.hidden_size,
+                    config.hidden_size,
+                    self.initializer,
+                    activation=config.pooler_act or "tanh",
+                    name="dense",
+                    dtype=dtype,
+                )
 
     def get_config(self):
         """See KerasModel."""
-        return {**super().get_config(), "config": self.config.to_dict(), "seed": self.initializer.seed,
-                "dtype": self.dtype_policy.name}
+        return {
+            **super().get_config(),
+            "config": self.config.to_dict(),
+            "seed": self.initializer.seed,
+            "dtype": self.dtype_policy.name,
+        }
 
     @classmethod
     def from_config(cls, config):
@@ -97,11 +111,22 @@ class BertEncoder(KerasModel, tf_keras.Model):
         check_values(features, self.config)
         bias = attention_bias(features["input_mask"], "positions" in features, self.is_causal)
         embedding_seed, *layer_seeds = self.next_dropout_seeds(training)
-        x = self.embeddings(features["input_ids"], features["segment_ids"], features.get("positions"), embedding_seed)
+        x = self.embeddings(
+            features["input_ids"],
+            features["segment_ids"],
+            features.get("positions"),
+            embedding_seed,
+        )
         states, attention = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))], []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
-            x = self.compute_layer(number, layer, states[-1], bias, seeds=seeds,
-                                   return_attention_scores=return_attention_scores)
+            x = self.compute_layer(
+                number,
+                layer,
+                states[-1],
+                bias,
+                seeds=seeds,
+                return_attention_scores=return_attention_scores,
+            )
             if return_attention_scores:
                 x, maps = x
                 attention.append(maps)
@@ -134,12 +159,22 @@ class BertEncoder(KerasModel, tf_keras.Model):
         output = states[-1]
         if self.is_causal:
             output = tf.gather(output, self.find_pooled(features), batch_dims=1)  # [B, 1, H]
-        encoded = {"sequence_output": states[-1], "pooled_output": self.pooler(output[:, 0]),
-                   "embedding_output": states[0], "encoder_outputs": states[1:]}
+        encoded = {
+            "sequence_output": states[-1],
+            "pooled_output": self.pooler(output[:, 0]),
+            "embedding_output": states[0],
+            "encoder_outputs": states[1:],
+        }
         return {**encoded, "attention": attention} if attention else encoded
 
-    def encode_positions(self, features, positions=None, training=False, pooled_positions=None,
-                         return_attention_scores=False):
+    def encode_positions(
+        self,
+        features,
+        positions=None,
+        training=False,
+        pooled_positions=None,
+        return_attention_scores=False,
+    ):
         """Returns the last layer's output at some positions of each row, and the pooled output.
 
         Args:
@@ -156,10 +191,18 @@ class BertEncoder(KerasModel, tf_keras.Model):
           dict of `call`, None without return_attention_scores. In the compute dtype.
         """
         encoded = self(features, training=training, return_attention_scores=return_attention_scores)
-        at_positions = None if positions is None else tf.gather(encoded["sequence_output"], positions, batch_dims=1)
+        at_positions = (
+            None
+            if positions is None
+            else tf.gather(encoded["sequence_output"], positions, batch_dims=1)
+        )
         pooled = encoded["pooled_output"]
         if pooled_positions is not None:
-            output = tf.gather(encoded["sequence_output"], self.find_pooled(features, pooled_positions), batch_dims=1)
+            output = tf.gather(
+                encoded["sequence_output"],
+                self.find_pooled(features, pooled_positions),
+                batch_dims=1,
+            )
             pooled = self.pooler(tf.reshape(output, [-1, self.config.hidden_size]))
         return at_positions, pooled, encoded if return_attention_scores else None
 

@@ -44,6 +44,8 @@ def find_last(sequences, starts):
     # A GPU slices int32 on the host, and has no maximum of them.
     sequences = tf.cast(sequences, tf.float32)
     # [B, K, S].
-    is_inside = sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]
+    is_inside = (
+        sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]
+    )
     positions = tf.cast(tf.range(tf.shape(sequences)[1]), tf.float32)
     return tf.cast(tf.reduce_max(tf.where(is_inside, positions, 0.0), axis=-1), tf.int32)

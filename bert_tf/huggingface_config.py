@@ -13,37 +13,78 @@ from bert_tf.errors import InputError
 
 CONFIG_NAME = "config.json"
 
-ACTIVATIONS = {"gelu": "gelu_exact", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "relu": "relu", "tanh": "tanh",
-               "linear": "linear"}
-OUR_ACTIVATIONS = {"gelu": "gelu_new", "gelu_exact": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
+ACTIVATIONS = {
+    "gelu": "gelu_exact",
+    "gelu_new": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "relu": "relu",
+    "tanh": "tanh",
+    "linear": "linear",
+}
+OUR_ACTIVATIONS = {
+    "gelu": "gelu_new",
+    "gelu_exact": "gelu",
+    "relu": "relu",
+    "tanh": "tanh",
+    "linear": "linear",
+}
 
 # Defaults of transformers for missing keys of config.json.
-DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2, "hidden_act": "gelu", "num_hidden_layers": 12,
-            "num_attention_heads": 12}
+DEFAULTS = {
+    "vocab_size": 30522,
+    "type_vocab_size": 2,
+    "hidden_act": "gelu",
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+}
 
 BERT, DISTILBERT, ELECTRA = "bert", "distilbert", "electra"  # Values of model_type.
 # Keys of DistilBERT -> keys of BERT.
-DISTILBERT_KEYS = {"dim": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
-                   "hidden_dim": "intermediate_size", "activation": "hidden_act", "dropout": "hidden_dropout_prob",
-                   "attention_dropout": "attention_probs_dropout_prob"}
+DISTILBERT_KEYS = {
+    "dim": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "hidden_dim": "intermediate_size",
+    "activation": "hidden_act",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+}
 # For each model_type, the defaults that differ from those of "bert", and the properties that no key
 # states. The pooler is the first layer of the classification heads; pre-trained models have none.
 RELATIVES = {
     BERT: ({}, {}),
     DISTILBERT: ({"num_hidden_layers": 6}, {"type_vocab_size": 0, "pooler_act": "relu"}),
-    ELECTRA: ({"embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024},
-              {"pooler_act": "gelu_exact", "project_embedding_sum": True}),
+    ELECTRA: (
+        {
+            "embedding_size": 128,
+            "hidden_size": 256,
+            "num_attention_heads": 4,
+            "intermediate_size": 1024,
+        },
+        {"pooler_act": "gelu_exact", "project_embedding_sum": True},
+    ),
 }
 # Settings that affect the computation, and the only value that this project supports.
-FIXED_SETTINGS = {"layer_norm_eps": 1e-12, "position_embedding_type": "absolute",
-                  "is_decoder": False, "is_encoder_decoder": False, "add_cross_attention": False,
-                  "quantization_config": None}
+FIXED_SETTINGS = {
+    "layer_norm_eps": 1e-12,
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "is_encoder_decoder": False,
+    "add_cross_attention": False,
+    "quantization_config": None,
+}
 # Transformers omits these default values.
 NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")
 
 # Settings of BertConfig that other projects do not support.
-OWN_SETTINGS = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups", "attention", "bilstm_head",
-                "pooler_act")
+OWN_SETTINGS = (
+    "intermediate_size_per_layer",
+    "embedding_size",
+    "num_hidden_groups",
+    "attention",
+    "bilstm_head",
+    "pooler_act",
+)
 PRUNED = "pruned_heads"
 
 # Keys that only its configs have, not the original's.
@@ -70,8 +111,10 @@ def check_fixed(values, fixed, scope=""):
     for name, only in fixed.items():
         value = values.get(name)
         if value is not None and value != only:
-            raise InputError(f"{scope}{name} is {value!r}: " + ("not supported" if only is None
-                                                                else f"only {only!r} is supported"))
+            raise InputError(
+                f"{scope}{name} is {value!r}: "
+                + ("not supported" if only is None else f"only {only!r} is supported")
+            )
 
 
 def to_bert(values):
@@ -90,13 +133,20 @@ def to_bert(values):
     values = DEFAULTS | defaults | values | properties
     width = values.get("embedding_size")
     if model_type != ELECTRA and width is not None and width != values.get("hidden_size", width):
-        raise InputError(f"embedding_size is {width!r}: must be equal to hidden_size "
-                         f"({values['hidden_size']!r})")
+        raise InputError(
+            f"embedding_size is {width!r}: must be equal to hidden_size ({values['hidden_size']!r})"
+        )
     # JSON can contain a list, which is not hashable.
     if values["hidden_act"] not in tuple(ACTIVATIONS):
-        raise InputError(f"hidden_act is {values['hidden_act']!r}: must be one of {', '.join(ACTIVATIONS)}")
+        raise InputError(
+            f"hidden_act is {values['hidden_act']!r}: must be one of {', '.join(ACTIVATIONS)}"
+        )
     values |= {"hidden_act": ACTIVATIONS[values["hidden_act"]]}
-    return values | {"attention_heads_per_layer": _heads_left(values)} if values.get(PRUNED) else values
+    return (
+        values | {"attention_heads_per_layer": _heads_left(values)}
+        if values.get(PRUNED)
+        else values
+    )
 
 
 def from_bert(values):
@@ -111,12 +161,23 @@ def from_bert(values):
     reject_settings(values, OWN_SETTINGS, "Hugging Face's BERT")
     values = dict(values)
     heads_of_layers = values.pop("attention_heads_per_layer", ())
-    pruned = {str(layer): list(range(heads, values["num_attention_heads"]))
-              for layer, heads in enumerate(heads_of_layers) if heads < values["num_attention_heads"]}
+    pruned = {
+        str(layer): list(range(heads, values["num_attention_heads"]))
+        for layer, heads in enumerate(heads_of_layers)
+        if heads < values["num_attention_heads"]
+    }
     values |= {PRUNED: pruned} if pruned else {}
     fixed = {name: value for name, value in FIXED_SETTINGS.items() if name not in NOT_WRITTEN}
-    return values | fixed | {"model_type": BERT, "hidden_act": OUR_ACTIVATIONS[values["hidden_act"]], "pad_token_id": 0,
-                             "tie_word_embeddings": True}
+    return (
+        values
+        | fixed
+        | {
+            "model_type": BERT,
+            "hidden_act": OUR_ACTIVATIONS[values["hidden_act"]],
+            "pad_token_id": 0,
+            "tie_word_embeddings": True,
+        }
+    )
 
 
 def reject_settings(values, unsupported, reader):
@@ -135,12 +196,22 @@ def reject_settings(values, unsupported, reader):
 def _heads_left(values):
     """Counts the remaining heads of each layer, a list of int, in the dict of a config.json with
     `pruned_heads`."""
-    pruned, layers, heads = values[PRUNED], values["num_hidden_layers"], values["num_attention_heads"]
+    pruned, layers, heads = (
+        values[PRUNED],
+        values["num_hidden_layers"],
+        values["num_attention_heads"],
+    )
     if not isinstance(pruned, dict) or not all(
-            str(layer).isdecimal() and int(layer) < layers and isinstance(indices, list)
-            and set(indices) < set(range(heads)) for layer, indices in pruned.items()):
-        raise InputError(f"{PRUNED} is {pruned!r}: must map layer numbers to lists of some of their heads, but "
-                         "not all")
+        str(layer).isdecimal()
+        and int(layer) < layers
+        and isinstance(indices, list)
+        and set(indices) < set(range(heads))
+        for layer, indices in pruned.items()
+    ):
+        raise InputError(
+            f"{PRUNED} is {pruned!r}: must map layer numbers to lists of some of their heads, but "
+            "not all"
+        )
     left = [heads] * layers
     for layer, indices in pruned.items():
         left[int(layer)] -= len(set(indices))

@@ -59,8 +59,12 @@ class KerasModel:
 
         Keras would pass floats.
         """
-        self.call({name: tf.zeros([size or 1 for size in shape], tf.int32)
-                   for name, shape in config["input_shape"].items()})
+        self.call(
+            {
+                name: tf.zeros([size or 1 for size in shape], tf.int32)
+                for name, shape in config["input_shape"].items()
+            }
+        )
         self.built = True
 
     @property
@@ -78,14 +82,32 @@ class KerasModel:
         """Checks the features, and casts those of int64 to int32."""
         if type(self).__module__.startswith(OURS):  # A user's subclass can have other inputs.
             if not isinstance(features, Mapping) or any(name not in features for name in FEATURES):
-                raise InputError(f"must be a dict of {', '.join(FEATURES)}; BertTokenizer.encode makes it from texts",
-                                 "features")
-            features = {name: tf.cast(value, tf.int32) if getattr(value, "dtype", None) == tf.int64 else value
-                        for name, value in features.items()}
+                raise InputError(
+                    f"must be a dict of {', '.join(FEATURES)}; BertTokenizer.encode makes it from texts",
+                    "features",
+                )
+            features = {
+                name: tf.cast(value, tf.int32)
+                if getattr(value, "dtype", None) == tf.int64
+                else value
+                for name, value in features.items()
+            }
         return super().__call__(features, *args, **kwargs)
 
-    def save_pretrained(self, path, tokenizer, *, labels=None, multi_label=None, pairs=None, max_seq_length=None,
-                        doc_stride=None, max_query_length=None, window_stride=None, max_windows=None):
+    def save_pretrained(
+        self,
+        path,
+        tokenizer,
+        *,
+        labels=None,
+        multi_label=None,
+        pairs=None,
+        max_seq_length=None,
+        doc_stride=None,
+        max_query_length=None,
+        window_stride=None,
+        max_windows=None,
+    ):
         """Writes a directory that `bert_tf.load`, `from_pretrained`, and all scripts read.
 
         It contains the weights, the config, the vocabulary, and, for a fine-tuned model, a
@@ -113,12 +135,23 @@ class KerasModel:
         from bert_tf import pretrained
 
         pretrained.save_model(
-            self, path, tokenizer, labels=labels, multi_label=multi_label, pairs=pairs, max_seq_length=max_seq_length,
-            doc_stride=doc_stride, max_query_length=max_query_length, window_stride=window_stride,
-            max_windows=max_windows)
+            self,
+            path,
+            tokenizer,
+            labels=labels,
+            multi_label=multi_label,
+            pairs=pairs,
+            max_seq_length=max_seq_length,
+            doc_stride=doc_stride,
+            max_query_length=max_query_length,
+            window_stride=window_stride,
+            max_windows=max_windows,
+        )
 
     @classmethod
-    def from_pretrained(cls, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
+    def from_pretrained(
+        cls, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments
+    ):
         """Creates an encoder or a model with the weights of a checkpoint, including its head if the
         task is the same.
 
@@ -144,8 +177,16 @@ class KerasModel:
         """
         from bert_tf import pretrained
 
-        return pretrained.load_model(cls, path, num_labels=num_labels, config=config, fast=fast, dtype=dtype, seed=seed,
-                                     **arguments)
+        return pretrained.load_model(
+            cls,
+            path,
+            num_labels=num_labels,
+            config=config,
+            fast=fast,
+            dtype=dtype,
+            seed=seed,
+            **arguments,
+        )
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
         """Computes the loss of a batch; called by Keras.
@@ -164,25 +205,32 @@ class KerasModel:
           float32 scalar.
         """
         if self.jit_compile and not getattr(self, "encoder", self).has_static_shapes:
-            raise InputError("`jit_compile` cannot be used with this encoder, whose shapes depend on the values of a "
-                             "batch; create the model with `fast=False`")
+            raise InputError(
+                "`jit_compile` cannot be used with this encoder, whose shapes depend on the values of a "
+                "batch; create the model with `fast=False`"
+            )
         if not isinstance(self.loss, TotalLoss):
             return super().compute_loss(x, y, y_pred, sample_weight)
         if sample_weight is not None:
-            raise InputError("`sample_weight` and `class_weight` cannot be used with a loss of bert_tf.losses; use a "
-                             "loss of Keras")
+            raise InputError(
+                "`sample_weight` and `class_weight` cannot be used with a loss of bert_tf.losses; use a "
+                "loss of Keras"
+            )
         features = {**x, **(y if isinstance(y, Mapping) else {"label_ids": y})}
         replica = tf.distribute.get_replica_context()
         batch_size = tf.cast(tf.shape(next(iter(x.values())))[0], tf.float32)
         batch_size, *normalizers = replica.all_reduce(
-            tf.distribute.ReduceOp.SUM, [batch_size, *self.loss.normalizers(features)])
+            tf.distribute.ReduceOp.SUM, [batch_size, *self.loss.normalizers(features)]
+        )
         partial_losses = self.loss.partial_losses(y_pred, features, normalizers)
         # Keras would count their variables among the model's.
         means = vars(self).setdefault("_loss_means", {})
         for name, partial_loss in partial_losses.items():
             if name not in means:
                 means[name] = tf_keras.metrics.Mean(name)
-            means[name].update_state(partial_loss * replica.num_replicas_in_sync, sample_weight=batch_size)
+            means[name].update_state(
+                partial_loss * replica.num_replicas_in_sync, sample_weight=batch_size
+            )
         return partial_losses[TOTAL]
 
     def compute_metrics(self, x, y, y_pred, sample_weight):
@@ -210,7 +258,9 @@ def check_values(features, config):
     """
     length, longest = features["input_ids"].shape[1], config.max_position_embeddings
     if length is not None and length > longest:
-        raise InputError(f"the sequence length, {length}, is greater than max_position_embeddings, {longest}")
+        raise InputError(
+            f"the sequence length, {length}, is greater than max_position_embeddings, {longest}"
+        )
     if not tf.executing_eagerly():
         return
     for name, limit in (("input_ids", config.vocab_size), ("segment_ids", config.type_vocab_size)):
@@ -222,15 +272,22 @@ def check_values(features, config):
 
 def _list_layers(model):
     """Returns a model and the layers of this package inside it, outer ones first."""
-    return [model, *(layer for layer in model.submodules if isinstance(layer, SavedLayer | KerasModel))]
+    return [
+        model,
+        *(layer for layer in model.submodules if isinstance(layer, SavedLayer | KerasModel)),
+    ]
 
 
 def _check_is_plain(model):
     """Raises InputError if hooks are attached to a layer, or if weights were replaced or added."""
     for layer in reversed(_list_layers(model)):
         has_hooks = bool(getattr(layer, "hooks", ()))
-        has_replaced = any(isinstance(child, tf.Variable) and vars(layer).get(name, child) is not child
-                           for name, child in layer._trackable_children().items())
+        has_replaced = any(
+            isinstance(child, tf.Variable) and vars(layer).get(name, child) is not child
+            for name, child in layer._trackable_children().items()
+        )
         if has_hooks or has_replaced or hasattr(layer, "adapters"):
-            raise InputError(f"layer {layer.name!r} has a hook, or other weights than its constructor creates, such as "
-                             "adapters, which cannot be saved; remove them first")
+            raise InputError(
+                f"layer {layer.name!r} has a hook, or other weights than its constructor creates, such as "
+                "adapters, which cannot be saved; remove them first"
+            )

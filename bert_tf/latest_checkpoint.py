@@ -18,7 +18,7 @@ RUN_NAME = "ckpt"  # Name of the checkpoints of these scripts before the step.
 _LATEST = re.compile(rb'^\s*model_checkpoint_path\s*:\s*"(.+?)"', re.MULTILINE)
 _NUMBERED_INDEX = re.compile(r"((.+)-(\d+))\.index")
 # An incomplete index lacks these last bytes.
-_INDEX_END = (0xdb4775248b80fb57).to_bytes(8, "little")
+_INDEX_END = (0xDB4775248B80FB57).to_bytes(8, "little")
 
 
 def find_latest_checkpoint(folder, name=None):
@@ -47,15 +47,18 @@ def find_latest_checkpoint(folder, name=None):
 def has_run(folder):
     """Returns whether a directory contains checkpoints of a run, or the results of a trial of a
     search."""
-    return any(files.at(os.path.join(folder, name)).exists() for name in (STATE_FILE, TRIAL_FILE)) or (
-        find_latest_checkpoint(folder, RUN_NAME) is not None)
+    return any(
+        files.at(os.path.join(folder, name)).exists() for name in (STATE_FILE, TRIAL_FILE)
+    ) or (find_latest_checkpoint(folder, RUN_NAME) is not None)
 
 
 def list_checkpoints(folder, name=None):
     """Returns the prefixes of all checkpoints with a step in their names, by step, also of
     incomplete ones."""
     matches = map(_NUMBERED_INDEX.fullmatch, files.at(folder).names_if_dir())
-    found = sorted((int(match[3]), match[1]) for match in matches if match and name in (None, match[2]))
+    found = sorted(
+        (int(match[3]), match[1]) for match in matches if match and name in (None, match[2])
+    )
     return [os.path.join(folder, prefix) for _, prefix in found]
 
 
@@ -66,12 +69,18 @@ def _find_only_checkpoint(folder):
     """
     names = files.at(folder).names_if_dir()
     indices = [os.path.join(folder, name) for name in names if name.endswith(".index")]
-    return indices[0].removesuffix(".index") if len(indices) == 1 and _is_complete(indices[0]) else None
+    return (
+        indices[0].removesuffix(".index")
+        if len(indices) == 1 and _is_complete(indices[0])
+        else None
+    )
 
 
 def create_state_error(path):
     """Creates the InputError about a corrupted file `checkpoint`."""
-    return InputError(f"{path}: is corrupted; delete the file to use the checkpoint with the highest step next to it")
+    return InputError(
+        f"{path}: is corrupted; delete the file to use the checkpoint with the highest step next to it"
+    )
 
 
 def _read_state(path):

@@ -82,15 +82,20 @@ class TotalLoss:
     def __call__(self, outputs, features):
         """Computes the losses of a whole batch; see `partial_losses`."""
         if tf.is_tensor(outputs) and tf.is_tensor(features):  # as Keras calls a loss
-            raise InputError("a loss of bert_tf.losses reads all outputs and features; use it as the only `loss` in "
-                             "`compile` of a model of bert_tf.models")
+            raise InputError(
+                "a loss of bert_tf.losses reads all outputs and features; use it as the only `loss` in "
+                "`compile` of a model of bert_tf.models"
+            )
         return self.partial_losses(outputs, features, self.normalizers(features))
 
     def normalizers(self, features):
         """Returns the terms' divisors from one part of a batch: float32 scalars, which add up
         over the parts."""
         counts = (term.counts(features) for term in self.terms)
-        return [_equal_counts(each, features) if isinstance(each, int) else tf.reduce_sum(each) for each in counts]
+        return [
+            _equal_counts(each, features) if isinstance(each, int) else tf.reduce_sum(each)
+            for each in counts
+        ]
 
     def partial_losses(self, outputs, features, normalizers):
         """Computes the contribution of one part of a batch to its losses.
@@ -109,10 +114,15 @@ class TotalLoss:
             items, counts = term.items(outputs, features), term.counts(features)
             counts_equally = isinstance(counts, int) or len(counts.shape) == 0
             total = tf.reduce_sum(items if counts_equally else items * counts)
-            losses_by_name[term.name].append(total / (divisor + term.guard if term.guard else divisor))
+            losses_by_name[term.name].append(
+                total / (divisor + term.guard if term.guard else divisor)
+            )
         losses = {name: tf.add_n(partial) for name, partial in losses_by_name.items()}
-        weighted = [losses[name] if factor == 1 else factor * losses[name]
-                    for name, factor in self._factors.items() if factor != 0]
+        weighted = [
+            losses[name] if factor == 1 else factor * losses[name]
+            for name, factor in self._factors.items()
+            if factor != 0
+        ]
         return {**losses, TOTAL: tf.add_n(weighted)}
 
 
@@ -120,8 +130,11 @@ def _equal_counts(count, features):
     """Returns the number of examples in a part of a batch, packed or not, times a count, as a
     float32 scalar."""
     packed = features.get("sequence_weights")
-    examples = tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32) if packed is None else (
-        tf.reduce_sum(packed))
+    examples = (
+        tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32)
+        if packed is None
+        else (tf.reduce_sum(packed))
+    )
     return examples if count == 1 else examples * count
 
 
@@ -144,9 +157,14 @@ def create_pretraining_loss(sentence_label="next_sentence", token_loss="masked_l
       `TotalLoss` with the names "loss", "masked_lm_loss" (mean over non-padding predictions) and,
       if there is a label, "next_sentence_loss" (mean over the sequences).
     """
-    terms = [Term(f"{token_loss}_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)]
+    terms = [
+        Term(f"{token_loss}_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)
+    ]
     if sentence_label:
-        items, counts = (functools.partial(function, sentence_label) for function in (_sentence_items, sentence_counts))
+        items, counts = (
+            functools.partial(function, sentence_label)
+            for function in (_sentence_items, sentence_counts)
+        )
         terms.append(Term(f"{sentence_label}_loss", items, counts))
     return TotalLoss(*terms, source=("pretraining", sentence_label, token_loss))
 
@@ -158,7 +176,9 @@ def _sentence_items(name, outputs, features):
 
 def sentence_scores(name, outputs, features):
     """Returns the logits [N, 2] and the labels int32 [N] of N sequences, B or B * K."""
-    return tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(features[f"{name}_labels"], [-1])
+    return tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(
+        features[f"{name}_labels"], [-1]
+    )
 
 
 def sentence_counts(name, features):
@@ -174,7 +194,8 @@ def count_predictions(features):
 
 def _masked_lm_items(outputs, features):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"])  # [B, P]
+        labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"]
+    )  # [B, P]
 
 
 def create_span_loss(ignore_padding=False):
@@ -192,19 +213,30 @@ def create_span_loss(ignore_padding=False):
       ignore_padding: bool. Whether to exclude padding positions from the softmax.
     """
     # An example has two items, one in each term.
-    return TotalLoss(*(Term(TOTAL, functools.partial(_position_items, name, ignore_padding), lambda features: 2)
-                       for name in ("start", "end")), source=("span", ignore_padding))
+    return TotalLoss(
+        *(
+            Term(
+                TOTAL, functools.partial(_position_items, name, ignore_padding), lambda features: 2
+            )
+            for name in ("start", "end")
+        ),
+        source=("span", ignore_padding),
+    )
 
 
 def _position_items(name, ignore_padding, outputs, features):
     logits = outputs[f"{name}_logits"]
     if ignore_padding:
         logits += MASKED_SCORE * tf.cast(1 - features["input_mask"], tf.float32)
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=features[f"{name}_positions"][:, 0], logits=logits)
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=features[f"{name}_positions"][:, 0], logits=logits
+    )
 
 
 def _cross_entropies(outputs, features):
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=features["label_ids"], logits=outputs["logits"])
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=features["label_ids"], logits=outputs["logits"]
+    )
 
 
 def _squared_differences(outputs, features):
@@ -214,13 +246,15 @@ def _squared_differences(outputs, features):
 def _label_entropies(outputs, features):
     """Returns float32 [B, labels]; for packed rows, means over the labels, [B, K]."""
     items = tf.nn.sigmoid_cross_entropy_with_logits(
-        labels=tf.cast(features["label_ids"], tf.float32), logits=outputs["logits"])
+        labels=tf.cast(features["label_ids"], tf.float32), logits=outputs["logits"]
+    )
     return tf.reduce_mean(items, axis=-1) if "sequence_weights" in features else items
 
 
 def _token_entropies(outputs, features):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=tf.maximum(features["label_ids"], 0), logits=outputs["logits"])  # [B, S]
+        labels=tf.maximum(features["label_ids"], 0), logits=outputs["logits"]
+    )  # [B, S]
 
 
 def _count_sequences(features):
@@ -245,7 +279,9 @@ pretraining_loss = create_pretraining_loss()
 # Packed rows have [B, K, ...] and sequence_weights float32 [B, K], 0 for missing sequences.
 
 # Cross entropy of logits [B, classes] against int32 [B].
-classification_loss = TotalLoss(Term(TOTAL, _cross_entropies, _count_sequences), source=["classification"])
+classification_loss = TotalLoss(
+    Term(TOTAL, _cross_entropies, _count_sequences), source=["classification"]
+)
 
 
 def create_weighted_classification_loss(class_weights):
@@ -256,24 +292,39 @@ def create_weighted_classification_loss(class_weights):
     Args:
       class_weights: List of float, one per class.
     """
-    def weighted(outputs, features):
-        return _cross_entropies(outputs, features) * tf.gather(tf.constant(class_weights), features["label_ids"])
 
-    return TotalLoss(Term(TOTAL, weighted, _count_sequences), source=["weighted_classification", list(class_weights)])
+    def weighted(outputs, features):
+        return _cross_entropies(outputs, features) * tf.gather(
+            tf.constant(class_weights), features["label_ids"]
+        )
+
+    return TotalLoss(
+        Term(TOTAL, weighted, _count_sequences),
+        source=["weighted_classification", list(class_weights)],
+    )
 
 
 # Squared difference of logits [B, 1] from float32 [B].
-regression_loss = TotalLoss(Term(TOTAL, _squared_differences, _count_sequences), source=["regression"])
+regression_loss = TotalLoss(
+    Term(TOTAL, _squared_differences, _count_sequences), source=["regression"]
+)
 # Binary cross entropy of logits [B, labels] against 0 or 1, int32 [B, labels]; mean over labels
 # too.
 multi_label_loss = TotalLoss(Term(TOTAL, _label_entropies, _count_labels), source=["multi_label"])
 # Cross entropy of logits [B, S, labels] against int32 [B, S]; mean over labeled tokens. Tokens with
 # a negative label, such as padding, do not count. A batch without labeled tokens has loss 0.
-token_classification_loss = TotalLoss(Term(TOTAL, _token_entropies, _count_labeled_tokens, guard=TINY_GUARD),
-                                      source=["token_classification"])
+token_classification_loss = TotalLoss(
+    Term(TOTAL, _token_entropies, _count_labeled_tokens, guard=TINY_GUARD),
+    source=["token_classification"],
+)
 
 # Functions that create the losses, by the names in files of Keras.
-SOURCES = {"pretraining": create_pretraining_loss, "span": create_span_loss,
-           "classification": lambda: classification_loss,
-           "weighted_classification": create_weighted_classification_loss, "regression": lambda: regression_loss,
-           "multi_label": lambda: multi_label_loss, "token_classification": lambda: token_classification_loss}
+SOURCES = {
+    "pretraining": create_pretraining_loss,
+    "span": create_span_loss,
+    "classification": lambda: classification_loss,
+    "weighted_classification": create_weighted_classification_loss,
+    "regression": lambda: regression_loss,
+    "multi_label": lambda: multi_label_loss,
+    "token_classification": lambda: token_classification_loss,
+}

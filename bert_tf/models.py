@@ -14,8 +14,15 @@ from bert_tf.keras_model import KerasModel
 from bert_tf.layers import LSTM_SEEDS, BiLSTMHead, LinearHead
 from bert_tf.saved_objects import register
 
-__all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice", "BertPretrainer",
-           "BertSpanLabeler", "BertTokenClassifier"]
+__all__ = [
+    "BertClassifier",
+    "BertEncoder",
+    "BertLongTextClassifier",
+    "BertMultipleChoice",
+    "BertPretrainer",
+    "BertSpanLabeler",
+    "BertTokenClassifier",
+]
 
 POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segment_max}
 
@@ -39,7 +46,10 @@ class _TaskModel(KerasModel, tf_keras.Model):
 
     def get_config(self):
         """See KerasModel."""
-        return {**super().get_config(), "encoder": tf_keras.saving.serialize_keras_object(self.encoder)}
+        return {
+            **super().get_config(),
+            "encoder": tf_keras.saving.serialize_keras_object(self.encoder),
+        }
 
     @classmethod
     def from_config(cls, config):
@@ -48,7 +58,9 @@ class _TaskModel(KerasModel, tf_keras.Model):
         if tf_keras.saving.get_registered_object(encoder.get("registered_name")):
             # Keras looks for it in a SavedModel.
             encoder = {**encoder, "class_name": encoder["registered_name"]}
-        return super().from_config({**config, "encoder": tf_keras.saving.deserialize_keras_object(encoder)})
+        return super().from_config(
+            {**config, "encoder": tf_keras.saving.deserialize_keras_object(encoder)}
+        )
 
     def _bilstm_head(self):
         """Returns a new BiLSTMHead if the config has one, or None."""
@@ -69,11 +81,15 @@ class _TaskModel(KerasModel, tf_keras.Model):
           Outputs for the tokens [B, S, H], for the whole sequence [B, H], and the dict of the
           encoder.
         """
-        encoded = self.encoder(texts, training=training, return_attention_scores=return_attention_scores)
+        encoded = self.encoder(
+            texts, training=training, return_attention_scores=return_attention_scores
+        )
         if self.bilstm is None:
             return encoded["sequence_output"], encoded["pooled_output"], encoded
         if "positions" in texts:
-            raise InputError("packed rows cannot be combined with a BiLSTM, which would read across their sequences")
+            raise InputError(
+                "packed rows cannot be combined with a BiLSTM, which would read across their sequences"
+            )
         return *self.bilstm(encoded["sequence_output"], texts["input_mask"]), encoded
 
     def _linear_head(self, num_classes, name):
@@ -125,7 +141,8 @@ class BertPretrainer(_TaskModel):
         """
         starts = features.get(f"{self._sentence_label}_positions")  # None if rows are not packed
         masked, pooled, encoded = self.encoder.encode_positions(
-            features, features["masked_lm_positions"], training, starts, return_attention_scores)
+            features, features["masked_lm_positions"], training, starts, return_attention_scores
+        )
         masked = tf.reshape(masked, [-1, self.encoder.config.hidden_size])  # [B * P, H]
         logits = self.masked_lm(masked, self.encoder.embeddings)  # [B * P, V]
         shape = [-1, tf.shape(features["masked_lm_positions"])[1], self.encoder.config.vocab_size]
@@ -145,7 +162,9 @@ class _LinearModel(_TaskModel):
     def __init__(self, encoder, num_labels, dropout_rate=None, *, name=None):
         super().__init__(encoder, name=name)
         self.num_labels = num_labels
-        self._dropout_rate = rate = self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
+        self._dropout_rate = rate = (
+            self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
+        )
         self.dropout = self.encoder.dropout_class(rate, dtype=self.dtype_policy)
         with tf.name_scope(""):
             self.bilstm = self._bilstm_head()
@@ -153,7 +172,11 @@ class _LinearModel(_TaskModel):
 
     def get_config(self):
         """See KerasModel."""
-        return {**super().get_config(), "num_labels": self.num_labels, "dropout_rate": self._dropout_rate}
+        return {
+            **super().get_config(),
+            "num_labels": self.num_labels,
+            "dropout_rate": self._dropout_rate,
+        }
 
 
 @register
@@ -180,7 +203,11 @@ class BertClassifier(_LinearModel):
         """
         starts = features.get("sequence_positions")
         logits, encoded = self._score(features, training, return_attention_scores, starts)
-        outputs = {"logits": logits if starts is None else tf.reshape(logits, [-1, starts.shape[1], self.num_labels])}
+        outputs = {
+            "logits": logits
+            if starts is None
+            else tf.reshape(logits, [-1, starts.shape[1], self.num_labels])
+        }
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
     def _score(self, texts, training, return_attention_scores, starts=None):
@@ -190,10 +217,14 @@ class BertClassifier(_LinearModel):
         Also returns the encoder's dict, or None unless return_attention_scores.
         """
         if self.bilstm is None:
-            _, pooled, encoded = self.encoder.encode_positions(texts, None, training, starts, return_attention_scores)
+            _, pooled, encoded = self.encoder.encode_positions(
+                texts, None, training, starts, return_attention_scores
+            )
         else:
             _, pooled, encoded = self._encode(texts, training, return_attention_scores)
-        return self.head(self.dropout(pooled, seed=self.encoder.next_dropout_seed(training))), encoded
+        return self.head(
+            self.dropout(pooled, seed=self.encoder.next_dropout_seed(training))
+        ), encoded
 
 
 @register
@@ -307,7 +338,9 @@ class BertLongTextClassifier(BertClassifier):
         # Skip windows that are only padding.
         if not (self.encoder.has_static_shapes or return_attention_scores):
             real = tf.where(rows < tf.shape(features["input_ids"])[0])[:, 0]
-            windows, rows = tf.nest.map_structure(lambda value: tf.gather(value, real), (windows, rows))
+            windows, rows = tf.nest.map_structure(
+                lambda value: tf.gather(value, real), (windows, rows)
+            )
         logits, encoded = self._score(windows, training, return_attention_scores)
         logits = self.pool(logits, rows, tf.shape(features["input_ids"])[0])
         return {"logits": logits, **({"encoder": encoded} if return_attention_scores else {})}
@@ -325,7 +358,9 @@ class BertLongTextClassifier(BertClassifier):
 
 def _join_texts(features):
     """Returns the features of all texts [n, S] for features [B, W, S], with n = B * W."""
-    return {name: tf.reshape(features[name], [-1, tf.shape(features[name])[2]]) for name in FEATURES}
+    return {
+        name: tf.reshape(features[name], [-1, tf.shape(features[name])[2]]) for name in FEATURES
+    }
 
 
 def _apply_to_tokens(head, sequence):

@@ -11,7 +11,13 @@ import re
 import warnings
 
 from bert_tf import files
-from bert_tf.checkpoints import FORMATS, find_checkpoint, load_pretrained, model_tensors, open_checkpoint
+from bert_tf.checkpoints import (
+    FORMATS,
+    find_checkpoint,
+    load_pretrained,
+    model_tensors,
+    open_checkpoint,
+)
 from bert_tf.checkpoints.tf1 import CHECKPOINT_NAME
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
@@ -35,7 +41,9 @@ from bert_tf.tokenization.vocabulary import check_casing
 
 ENCODER = "bert/"  # Prefix of the names of its variables.
 # Weights that a reader of a directory could find instead of those of `write_model`.
-_OTHER_WEIGHTS = re.compile(rf"checkpoint|(?!{re.escape(CHECKPOINT_NAME)}\.).*\.index|.*\.(safetensors|bin)")
+_OTHER_WEIGHTS = re.compile(
+    rf"checkpoint|(?!{re.escape(CHECKPOINT_NAME)}\.).*\.index|.*\.(safetensors|bin)"
+)
 
 
 def load_tokenizer(path, lower_case=None, strip_accents=None):
@@ -46,14 +54,18 @@ def load_tokenizer(path, lower_case=None, strip_accents=None):
     if found.vocab_file is None:
         raise InputError(f"{path}: there is no vocab.txt or tokenizer.json next to this path")
     if lower_case is None:
-        lower_case = DEFAULTS["do_lower_case"] if found.do_lower_case is None else found.do_lower_case
+        lower_case = (
+            DEFAULTS["do_lower_case"] if found.do_lower_case is None else found.do_lower_case
+        )
     if strip_accents is None and lower_case == found.do_lower_case:
         strip_accents = found.strip_accents
     check_casing(lower_case, path)
     return BertTokenizer(to_vocab_txt(found.vocab_file), lower_case, strip_accents)
 
 
-def load_model(model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments):
+def load_model(
+    model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments
+):
     """See `KerasModel.from_pretrained`."""
     path, kind = os.fspath(path), KINDS[model_class.kind]
     accepted = inspect.signature(model_class.__init__).parameters
@@ -73,17 +85,24 @@ def load_model(model_class, path, *, num_labels=None, config=None, fast=True, dt
     if "pooling" in accepted and metadata and metadata.window_pooling:
         arguments.setdefault("pooling", metadata.window_pooling)
     model = model_class(encoder, **arguments)
-    head = {variable.name.removesuffix(":0"): variable.shape.as_list() for variable in model.variables
-            if not variable.name.startswith(ENCODER)}
+    head = {
+        variable.name.removesuffix(":0"): variable.shape.as_list()
+        for variable in model.variables
+        if not variable.name.startswith(ENCODER)
+    }
     leave, expected = (), ()
     if kind.is_fine_tuned:
         expected = (*head, *kind.unused_variables)
-        if any(name in tensors and (has_other_task or tensors[name].shape[:1] != shape[:1])
-               for name, shape in head.items()):
+        if any(
+            name in tensors and (has_other_task or tensors[name].shape[:1] != shape[:1])
+            for name, shape in head.items()
+        ):
             leave = tuple(head)
             other = "task" if has_other_task else "number of outputs"
-            warnings.warn(f"{path}: the checkpoint has the head of another {other}; only its encoder is loaded",
-                          stacklevel=3)
+            warnings.warn(
+                f"{path}: the checkpoint has the head of another {other}; only its encoder is loaded",
+                stacklevel=3,
+            )
     report = load_pretrained(model, path, leave=leave)
     _warn_about_missing(report, expected)
     if metadata and not has_other_task and not leave:
@@ -102,11 +121,15 @@ def _create_encoder(encoder_class, path, config, fast, dtype, seed, **arguments)
     if config is None:
         config_file = find_config(path)
         if config_file is None:
-            raise InputError(f"is required: there is no bert_config.json, config.json, or params.yaml next to {path}",
-                             "config")
+            raise InputError(
+                f"is required: there is no bert_config.json, config.json, or params.yaml next to {path}",
+                "config",
+            )
         config = read_config(config_file)
     if fast and encoder_class is BertEncoder:
-        return FastEncoder(config, Fast("unpadded", last_where_read=True), seed=seed, dtype=dtype, **arguments)
+        return FastEncoder(
+            config, Fast("unpadded", last_where_read=True), seed=seed, dtype=dtype, **arguments
+        )
     return encoder_class(config, seed=seed, dtype=dtype, **arguments)
 
 
@@ -115,19 +138,28 @@ def _warn_about_missing(report, expected):
     `expected`."""
     missing = [name for name in report.missing if not name.startswith(expected)]
     if missing:
-        warnings.warn(f"{report.path}: lacks {', '.join(missing)}, which keep their random initial values",
-                      stacklevel=4)
+        warnings.warn(
+            f"{report.path}: lacks {', '.join(missing)}, which keep their random initial values",
+            stacklevel=4,
+        )
 
 
 def save_model(model, path, tokenizer, **options):
     """See `KerasModel.save_pretrained`; `options` are fields of TaskMetadata, None if not set."""
     kind, config = KINDS[model.kind], getattr(model, "encoder", model).config
     if tokenizer.vocab_size > config.vocab_size:
-        raise InputError(f"has {tokenizer.vocab_size} vocabulary entries, but the model has {config.vocab_size}",
-                         "tokenizer")
+        raise InputError(
+            f"has {tokenizer.vocab_size} vocabulary entries, but the model has {config.vocab_size}",
+            "tokenizer",
+        )
     metadata = _describe_task(model, kind, tokenizer, options) if kind.is_fine_tuned else None
-    write_model(os.fspath(path), model_tensors(model), config, TokenizerFiles(
-        tokenizer.vocab_file, tokenizer.lower_case, tokenizer.strip_accents), metadata)
+    write_model(
+        os.fspath(path),
+        model_tensors(model),
+        config,
+        TokenizerFiles(tokenizer.vocab_file, tokenizer.lower_case, tokenizer.strip_accents),
+        metadata,
+    )
 
 
 def _describe_task(model, kind, tokenizer, options):
@@ -135,29 +167,47 @@ def _describe_task(model, kind, tokenizer, options):
     options = {name: value for name, value in options.items() if value is not None}
     unknown = next((name for name in options if name not in {"max_seq_length", *kind.fields}), None)
     if unknown:
-        raise InputError(f"cannot be used: a {kind.name} does not have it", unknown, options[unknown])
+        raise InputError(
+            f"cannot be used: a {kind.name} does not have it", unknown, options[unknown]
+        )
     positions = model.encoder.config.max_position_embeddings
     metadata = getattr(model, "task_metadata", None) or TaskMetadata(
-        kind.name, min(DEFAULTS["max_seq_length"], positions), tokenizer.lower_case)
+        kind.name, min(DEFAULTS["max_seq_length"], positions), tokenizer.lower_case
+    )
     pooling = getattr(model, "pooling", None)
-    values = {"do_lower_case": tokenizer.lower_case, "strip_accents": tokenizer.strip_accents,
-              "window_pooling": pooling}
+    values = {
+        "do_lower_case": tokenizer.lower_case,
+        "strip_accents": tokenizer.strip_accents,
+        "window_pooling": pooling,
+    }
     if not pooling:
         values |= {"window_stride": None, "max_windows": None}
     if "pairs" in kind.fields and metadata.pairs is None:
         values["pairs"] = False
-    if kind.has_labels and not metadata.labels and not (kind.may_give_number and model.num_labels == 1):
+    if (
+        kind.has_labels
+        and not metadata.labels
+        and not (kind.may_give_number and model.num_labels == 1)
+    ):
         values["labels"] = generic_labels(model.num_labels)
     metadata = dataclasses.replace(metadata, **values | options)
     if kind.has_labels and kind.num_outputs(metadata) != model.num_labels:
-        raise InputError(f"has {len(metadata.labels)} names, but the model has {model.num_labels} outputs", "labels")
+        raise InputError(
+            f"has {len(metadata.labels)} names, but the model has {model.num_labels} outputs",
+            "labels",
+        )
     if metadata.max_seq_length > positions:
-        raise InputError(f"must be at most {positions}, max_position_embeddings of the model", "max_seq_length",
-                         metadata.max_seq_length)
+        raise InputError(
+            f"must be at most {positions}, max_position_embeddings of the model",
+            "max_seq_length",
+            metadata.max_seq_length,
+        )
     sizes = metadata.window_stride, metadata.max_windows
     if not (all(sizes) if pooling else not any(sizes)):
-        raise InputError(f"and `max_windows` are {'required by' if pooling else 'only for'} a BertLongTextClassifier",
-                         "window_stride")
+        raise InputError(
+            f"and `max_windows` are {'required by' if pooling else 'only for'} a BertLongTextClassifier",
+            "window_stride",
+        )
     return metadata
 
 

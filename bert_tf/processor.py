@@ -19,8 +19,12 @@ def read():
             first = list(itertools.takewhile(str.strip, file))
     except OSError:
         return "", frozenset()
-    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first)}
-    return fields.get("model name", ""), frozenset(fields.get("flags", fields.get("Features", "")).split())
+    fields = {
+        name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first)
+    }
+    return fields.get("model name", ""), frozenset(
+        fields.get("flags", fields.get("Features", "")).split()
+    )
 
 
 def count_cores():

@@ -40,6 +40,11 @@ def _find_helpers(function):
     found = [function]
     for caller in found:
         values = [caller.__globals__.get(name) for name in caller.__code__.co_names]
-        found += [value for value in values if inspect.isfunction(value) and value not in found
-                  and value.__globals__ is function.__globals__]
+        found += [
+            value
+            for value in values
+            if inspect.isfunction(value)
+            and value not in found
+            and value.__globals__ is function.__globals__
+        ]
     return found[1:]

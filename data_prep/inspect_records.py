@@ -10,7 +10,9 @@ prints IDs instead of tokens.
 from bert_tf.cli import script
 from data_prep.records.settings import InspectionSettings
 
-COMMAND = script.Command(InspectionSettings(), "data_prep.records.inspection", arguments="input_file")
+COMMAND = script.Command(
+    InspectionSettings(), "data_prep.records.inspection", arguments="input_file"
+)
 
 if __name__ == "__main__":
     COMMAND.run()

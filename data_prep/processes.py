@@ -48,8 +48,10 @@ def map_in_processes(function, items, num_workers, *arguments):
         for worker in set(multiprocessing.active_children()) - others:
             worker.kill()
         if isinstance(error, concurrent.futures.BrokenExecutor):
-            raise ChildProcessError("a worker process was killed, often for lack of memory; to continue, run the same "
-                                    "command again") from None
+            raise ChildProcessError(
+                "a worker process was killed, often for lack of memory; to continue, run the same "
+                "command again"
+            ) from None
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -66,6 +68,7 @@ def _block_interrupts():
 
 def _tie_to_parent():
     """Makes a worker exit with its parent, even if the parent is killed."""
+
     def end_with_parent():
         multiprocessing.parent_process().join()
         os._exit(1)

@@ -50,8 +50,10 @@ def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separa
             if not end:
                 rest += fresh
                 if len(rest) > MAX_LINE_BYTES:
-                    raise InputError(f"{path}: contains a line of over {MAX_LINE_BYTES:,} bytes; divide it into "
-                                     "shorter lines")
+                    raise InputError(
+                        f"{path}: contains a line of over {MAX_LINE_BYTES:,} bytes; divide it into "
+                        "shorter lines"
+                    )
                 continue
             block, rest = rest + fresh[:end], fresh[end:]
             yield block, stored.tell() - position

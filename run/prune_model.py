@@ -15,8 +15,15 @@ from bert_tf.cli import script
 from run.compression.settings import PruneModelSettings
 
 SETTINGS = PruneModelSettings()
-EXCLUDED_FLAGS = {"save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop", "log_steps"}
-COMMAND = script.Command(SETTINGS, "run.compression.pruning", only=SETTINGS.values().keys() - EXCLUDED_FLAGS)
+EXCLUDED_FLAGS = {
+    "save_checkpoints_steps",
+    "keep_checkpoint_max",
+    "iterations_per_loop",
+    "log_steps",
+}
+COMMAND = script.Command(
+    SETTINGS, "run.compression.pruning", only=SETTINGS.values().keys() - EXCLUDED_FLAGS
+)
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -10,9 +10,21 @@ from bert_tf.cli import script
 from run.compression.settings import DistillationSettings
 
 SETTINGS = DistillationSettings()
-COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
-    "student", "data", "losses", "devices", "training", "step", "tuning", "trained_weights") | {
-    "test_file", "unlabeled_file", "replacing_rate", "keep_answers", "cache_dir", "max_seq_length"})
+COMMAND = script.Command(
+    SETTINGS,
+    "run.compression.distillation",
+    only=SETTINGS.names(
+        "student", "data", "losses", "devices", "training", "step", "tuning", "trained_weights"
+    )
+    | {
+        "test_file",
+        "unlabeled_file",
+        "replacing_rate",
+        "keep_answers",
+        "cache_dir",
+        "max_seq_length",
+    },
+)
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -12,8 +12,12 @@ from run.compression.settings import GeneralSettings
 
 SETTINGS = GeneralSettings()
 COMMAND = script.Command(
-    SETTINGS, "run.compression.distillation",
-    only=SETTINGS.values().keys() - SETTINGS.names("model") - {"recipe", "do_train", "profile_steps", "phases"})
+    SETTINGS,
+    "run.compression.distillation",
+    only=SETTINGS.values().keys()
+    - SETTINGS.names("model")
+    - {"recipe", "do_train", "profile_steps", "phases"},
+)
 
 if __name__ == "__main__":
     COMMAND.run()

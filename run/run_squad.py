@@ -14,8 +14,11 @@ from data_prep.tasks import span_labeler
 from run.finetuning.settings import FineTuningSettings, choose_job
 from run.settings.training import OriginalDeviceSettings
 
-SETTINGS = FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), devices=OriginalDeviceSettings(),
-                              task=span_labeler.Settings())
+SETTINGS = FineTuningSettings(
+    tokenizer=TokenizerSettings(max_seq_length=384),
+    devices=OriginalDeviceSettings(),
+    task=span_labeler.Settings(),
+)
 COMMAND = script.Command(SETTINGS, choose_job)
 
 if __name__ == "__main__":

@@ -33,16 +33,23 @@ POLL_SECONDS = 0.01
 
 # Host, method, path, the handler's function. {bucket} and {name} are percent-encoded parts of the
 # path.
-ROUTES = [(host, method, re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), function)
-          for host, method, path, function in (
-    (API, "GET", "/storage/v1/b/{bucket}/o", "list_objects"),
-    (API, "GET", "/storage/v1/b/{bucket}/o/{name}", "describe_object"),
-    (API, "DELETE", "/storage/v1/b/{bucket}/o/{name}", "remove"),
-    (API, "POST", "/storage/v1/b/{bucket}/o/{name}/rewriteTo/b/{to_bucket}/o/{to_name}", "copy"),
-    (API, "POST", "/upload/storage/v1/b/{bucket}/o", "begin_upload"),
-    (API, "PUT", "/upload/storage/v1/b/{bucket}/o", "upload"),
-    (READS, "GET", "/(?P<bucket>[^/]+)/(?P<name>.+)", "read"),
-)]
+ROUTES = [
+    (host, method, re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), function)
+    for host, method, path, function in (
+        (API, "GET", "/storage/v1/b/{bucket}/o", "list_objects"),
+        (API, "GET", "/storage/v1/b/{bucket}/o/{name}", "describe_object"),
+        (API, "DELETE", "/storage/v1/b/{bucket}/o/{name}", "remove"),
+        (
+            API,
+            "POST",
+            "/storage/v1/b/{bucket}/o/{name}/rewriteTo/b/{to_bucket}/o/{to_name}",
+            "copy",
+        ),
+        (API, "POST", "/upload/storage/v1/b/{bucket}/o", "begin_upload"),
+        (API, "PUT", "/upload/storage/v1/b/{bucket}/o", "upload"),
+        (READS, "GET", "/(?P<bucket>[^/]+)/(?P<name>.+)", "read"),
+    )
+]
 
 
 class ErrorAnswer(Exception):  # noqa: N818 (not an error of the tests)
@@ -86,9 +93,13 @@ class CloudStorage:
         threading.Thread(target=server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
         self._resources.callback(server.shutdown)
         patch = self._resources.enter_context(pytest.MonkeyPatch.context())
-        for name, value in {"https_proxy": f"http://127.0.0.1:{server.server_port}", "NO_GCE_CHECK": "true",
-                            "CURL_CA_BUNDLE": str(self._certificate), "GOOGLE_AUTH_TOKEN_FOR_TESTING": TOKEN,
-                            "CLOUDSDK_CONFIG": str(self._certificate.parent / "no_configuration")}.items():
+        for name, value in {
+            "https_proxy": f"http://127.0.0.1:{server.server_port}",
+            "NO_GCE_CHECK": "true",
+            "CURL_CA_BUNDLE": str(self._certificate),
+            "GOOGLE_AUTH_TOKEN_FOR_TESTING": TOKEN,
+            "CLOUDSDK_CONFIG": str(self._certificate.parent / "no_configuration"),
+        }.items():
             patch.setenv(name, value)
         for name in ("no_proxy", "NO_PROXY", "GOOGLE_APPLICATION_CREDENTIALS"):
             patch.delenv(name, raising=False)
@@ -112,7 +123,9 @@ class CloudStorage:
     def put(self, path, content):
         """Creates the object gs://... from bytes or str."""
         bucket, name = _split(path)
-        self.buckets[bucket][name] = StoredObject(content if isinstance(content, bytes) else content.encode())
+        self.buckets[bucket][name] = StoredObject(
+            content if isinstance(content, bytes) else content.encode()
+        )
 
     def get(self, path):
         """Returns the bytes of the object gs://..."""
@@ -123,8 +136,11 @@ class CloudStorage:
         """Returns the relative names of the objects below gs://..., sorted, without markers of
         directories."""
         bucket, folder = _split(path)
-        return [name.removeprefix(f"{folder}/") for name in sorted(self.buckets[bucket])
-                if name.startswith(f"{folder}/") and not name.endswith("/")]
+        return [
+            name.removeprefix(f"{folder}/")
+            for name in sorted(self.buckets[bucket])
+            if name.startswith(f"{folder}/") and not name.endswith("/")
+        ]
 
     def upload(self, source, path):
         """Copies all files of a local directory to gs://..."""
@@ -152,9 +168,29 @@ def make_certificate(path):
         pytest.skip("the program openssl is missing")
     key = path.with_suffix(".key")
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=tests", "-addext", f"subjectAltName=DNS:{API},DNS:{READS}", "-keyout", key, "-out", path],
-        check=True, capture_output=True)
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=tests",
+            "-addext",
+            f"subjectAltName=DNS:{API},DNS:{READS}",
+            "-keyout",
+            key,
+            "-out",
+            path,
+        ],
+        check=True,
+        capture_output=True,
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path, key)
     return context
@@ -199,8 +235,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.dispatch()
         except ErrorAnswer as error:
             self.close_connection = True  # The body of the request may not have been read.
-            self.answer(error.status, {"error": {"code": error.status, "message": str(error), "errors": [
-                {"message": str(error), "domain": "global"}]}})
+            self.answer(
+                error.status,
+                {
+                    "error": {
+                        "code": error.status,
+                        "message": str(error),
+                        "errors": [{"message": str(error), "domain": "global"}],
+                    }
+                },
+            )
 
     # Noqa: N815 (the names that http.server calls)
     do_GET = do_POST = do_PUT = do_DELETE = answer_request
@@ -211,8 +255,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         for host, method, pattern, function in ROUTES:
             match = pattern.fullmatch(url.path)
             if match and (host, method) == (self.host, self.command):
-                return getattr(self, function)(**{key: urllib.parse.unquote(part)
-                                                  for key, part in match.groupdict().items()})
+                return getattr(self, function)(
+                    **{key: urllib.parse.unquote(part) for key, part in match.groupdict().items()}
+                )
         raise ErrorAnswer(400, f"{self.command} {self.path} is not served")
 
     def permit(self, bucket, action):
@@ -222,13 +267,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """
         authorization = self.headers.get("Authorization")
         if authorization != f"Bearer {TOKEN}":
-            raise ErrorAnswer(401, "Invalid Credentials" if authorization else
-                              f"Anonymous caller does not have storage.objects.{action} access to {bucket}.")
+            raise ErrorAnswer(
+                401,
+                "Invalid Credentials"
+                if authorization
+                else f"Anonymous caller does not have storage.objects.{action} access to {bucket}.",
+            )
         if bucket not in self.cloud.buckets:
             raise ErrorAnswer(404, "The specified bucket does not exist.")
         if action in self.cloud.forbidden[bucket]:
-            raise ErrorAnswer(403, f"tester@example.com does not have storage.objects.{action} access to the bucket "
-                                   f"{bucket}.\nPermission denied on resource (or it may not exist).")
+            raise ErrorAnswer(
+                403,
+                f"tester@example.com does not have storage.objects.{action} access to the bucket "
+                f"{bucket}.\nPermission denied on resource (or it may not exist).",
+            )
         return self.cloud.buckets[bucket]
 
     def find(self, bucket, name, action="read"):
@@ -244,14 +296,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         entries = {}  # Name, or the part of names up to the delimiter -> whether it is such a part.
         for name in names:
             if name.startswith(prefix):
-                start, found, _ = name[len(prefix):].partition(delimiter) if delimiter else (name, "", "")
+                start, found, _ = (
+                    name[len(prefix) :].partition(delimiter) if delimiter else (name, "", "")
+                )
                 entries[prefix + start + found if found else name] = bool(found)
         remaining = sorted(each for each in entries if each > self.query.get("pageToken", ""))
         page = remaining[: min(PAGE, int(self.query.get("maxResults", PAGE)))]
-        answer = {"kind": "storage#objects",
-                  "items": [self.metadata(bucket, each) for each in page if not entries[each]],
-                  "prefixes": [each for each in page if entries[each]],
-                  "nextPageToken": page[-1] if len(page) < len(remaining) else None}
+        answer = {
+            "kind": "storage#objects",
+            "items": [self.metadata(bucket, each) for each in page if not entries[each]],
+            "prefixes": [each for each in page if entries[each]],
+            "nextPageToken": page[-1] if len(page) < len(remaining) else None,
+        }
         self.cloud.requests.append(("list", prefix))
         self.answer(200, {key: value for key, value in answer.items() if value})
 
@@ -270,7 +326,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if first >= len(content):
             return self.answer(416, b"", {"Content-Range": f"bytes */{len(content)}"})
         part = content[first : int(requested[2]) + 1 if requested[2] else None]
-        return self.answer(206, part, {"Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"})
+        return self.answer(
+            206, part, {"Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"}
+        )
 
     def remove(self, bucket, name):
         self.find(bucket, name, "write")
@@ -282,8 +340,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.receive()
         content = self.find(bucket, name).content
         self.write("copy", to_bucket, to_name, content)
-        self.answer(200, {"kind": "storage#rewriteResponse", "done": True, "objectSize": str(len(content)),
-                          "totalBytesRewritten": str(len(content)), "resource": self.metadata(to_bucket, to_name)})
+        self.answer(
+            200,
+            {
+                "kind": "storage#rewriteResponse",
+                "done": True,
+                "objectSize": str(len(content)),
+                "totalBytesRewritten": str(len(content)),
+                "resource": self.metadata(to_bucket, to_name),
+            },
+        )
 
     def begin_upload(self, bucket):
         """Receives an object, or begins an upload, whose content is in the next request of the
@@ -292,7 +358,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         objects = self.permit(bucket, "write")
         if self.query["uploadType"] == "resumable":
             query = urllib.parse.urlencode({"uploadType": "resumable", "name": name})
-            return self.answer(200, b"", {"Location": f"https://{API}{urllib.parse.urlsplit(self.path).path}?{query}"})
+            return self.answer(
+                200,
+                b"",
+                {"Location": f"https://{API}{urllib.parse.urlsplit(self.path).path}?{query}"},
+            )
         if self.query.get("ifGenerationMatch") == "0" and name in objects:
             raise ErrorAnswer(412, "At least one of the pre-conditions you specified did not hold.")
         self.write("upload", bucket, name, content)
@@ -300,7 +370,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def upload(self, bucket):
         """Receives the content of an upload, which the client sends in one request."""
-        content, name, span = self.receive(), self.query["name"], self.headers.get("Content-Range", "")
+        content, name, span = (
+            self.receive(),
+            self.query["name"],
+            self.headers.get("Content-Range", ""),
+        )
         if span and span != f"bytes 0-{len(content) - 1}/{len(content)}":
             raise ErrorAnswer(400, f"{span}: only complete objects are accepted")
         self.write("upload", bucket, name, content)
@@ -339,8 +413,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         found = self.find(bucket, name)
         seconds, nanoseconds = divmod(found.nanoseconds, 10**9)
         when = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{nanoseconds // 10**6:03d}Z"
-        return {"kind": "storage#object", "bucket": bucket, "name": name, "size": str(len(found.content)),
-                "generation": str(found.nanoseconds), "timeCreated": when, "updated": when}
+        return {
+            "kind": "storage#object",
+            "bucket": bucket,
+            "name": name,
+            "size": str(len(found.content)),
+            "generation": str(found.nanoseconds),
+            "timeCreated": when,
+            "updated": when,
+        }
 
     def answer(self, status, content=b"", headers=None):
         """Sends an answer; content: bytes, or values for JSON."""

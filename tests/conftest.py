@@ -50,7 +50,8 @@ def pytest_configure(config):
     switch_autotuning_off()
     # Possible only before the first operation.
     tf.config.set_logical_device_configuration(
-        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+    )
 
 
 def switch_autotuning_off():
@@ -117,7 +118,9 @@ def reference_schedule():
 def reference_numbers():
     """Returns a function from "pretrain" or "classify" to a dict of arrays, the results of the
     original BERT."""
+
     def read(kind):
         with np.load(REFERENCE / f"{kind}.npz") as arrays:
             return dict(arrays)
+
     return read

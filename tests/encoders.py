@@ -20,9 +20,13 @@ def make_features(config, lengths):
     largest."""
     rng = np.random.default_rng(3)
     mask = (np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]).astype(np.int32)
-    return {"input_ids": tf.constant(rng.integers(1, config.vocab_size, mask.shape) * mask, tf.int32),
-            "input_mask": tf.constant(mask),
-            "segment_ids": tf.constant(rng.integers(0, config.type_vocab_size or 2, mask.shape) * mask, tf.int32)}
+    return {
+        "input_ids": tf.constant(rng.integers(1, config.vocab_size, mask.shape) * mask, tf.int32),
+        "input_mask": tf.constant(mask),
+        "segment_ids": tf.constant(
+            rng.integers(0, config.type_vocab_size or 2, mask.shape) * mask, tf.int32
+        ),
+    }
 
 
 def load_all(model, path):

@@ -19,8 +19,13 @@ def compute_gradients(model, features, loss):
     with tf.GradientTape() as tape:
         value = loss(model(features, training=True), features)["loss"]
     gradients = tape.gradient(value, model.trainable_variables)
-    return {"loss": value, **{variable.name: tf.convert_to_tensor(gradient) for variable, gradient in zip(
-        model.trainable_variables, gradients, strict=True)}}
+    return {
+        "loss": value,
+        **{
+            variable.name: tf.convert_to_tensor(gradient)
+            for variable, gradient in zip(model.trainable_variables, gradients, strict=True)
+        },
+    }
 
 
 def assert_close(found, expected, atol):

@@ -10,10 +10,25 @@ import gc
 import importlib
 import pkgutil
 
-MODULES = ("tensorflow", "tensorflow_text", "tf_keras", "official.common.distribute_utils",
-           "official.modeling.optimization", "official.nlp.modeling", "matplotlib.backends.backend_agg",
-           "matplotlib.figure", "sklearn.metrics", "scipy.stats", "seqeval.metrics", "safetensors.numpy",
-           "tensorflow_serving.apis.prediction_log_pb2", "tokenizers", "tqdm", "absl.app", "tensorboard.summary.v1")
+MODULES = (
+    "tensorflow",
+    "tensorflow_text",
+    "tf_keras",
+    "official.common.distribute_utils",
+    "official.modeling.optimization",
+    "official.nlp.modeling",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.figure",
+    "sklearn.metrics",
+    "scipy.stats",
+    "seqeval.metrics",
+    "safetensors.numpy",
+    "tensorflow_serving.apis.prediction_log_pb2",
+    "tokenizers",
+    "tqdm",
+    "absl.app",
+    "tensorboard.summary.v1",
+)
 
 
 def find_modules():

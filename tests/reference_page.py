@@ -48,10 +48,21 @@ def write_page():
     groups = {name: group_flags(module.COMMAND) for name, module in scripts.items()}
     shared = find_shared(groups)
     contents = ", ".join(f"[{name}](#{name.replace('.', '')})" for name in scripts)
-    sections = [write_script(name, module, groups[name], shared) for name, module in scripts.items()]
+    sections = [
+        write_script(name, module, groups[name], shared) for name, module in scripts.items()
+    ]
     tables = [f"\n### {title}\n\n{write_table(fields)}" for title, fields in shared.items()]
-    return "\n".join([HEAD, f"Contents: {contents}, [shared flags](#shared-flags).", *sections, "", "## Shared flags",
-                      *tables, ""])
+    return "\n".join(
+        [
+            HEAD,
+            f"Contents: {contents}, [shared flags](#shared-flags).",
+            *sections,
+            "",
+            "## Shared flags",
+            *tables,
+            "",
+        ]
+    )
 
 
 def group_flags(command):
@@ -61,8 +72,11 @@ def group_flags(command):
     for group in command.settings.groups():
         for field in dataclasses.fields(group):
             if field.metadata and (command.only is None or field.name in command.only):
-                owner = next(base for base in reversed(type(group).__mro__) if field.name in vars(base).get(
-                    "__dataclass_fields__", ()))
+                owner = next(
+                    base
+                    for base in reversed(type(group).__mro__)
+                    if field.name in vars(base).get("__dataclass_fields__", ())
+                )
                 groups.setdefault(owner, []).append((field, getattr(group, field.name)))
     return groups
 
@@ -80,16 +94,25 @@ def find_shared(groups):
 
 def get_table_title(owner):
     """Returns the title of the table of the flags of a class of settings."""
-    return next((title for title, names in TABLES.items() if owner.__name__ in names), get_title(owner))
+    return next(
+        (title for title, names in TABLES.items() if owner.__name__ in names), get_title(owner)
+    )
 
 
 def find_scripts():
     """Returns a dict of the name of each script, as `python -m` takes it -> module, in
     alphabetical order."""
-    paths = [path for folder in FOLDERS
-             for pattern in ("*.py", "*/__main__.py") for path in (ROOT / folder).glob(pattern)]
-    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths
-             if re.search(r"^COMMAND = ", path.read_text(encoding="utf-8"), re.MULTILINE)]
+    paths = [
+        path
+        for folder in FOLDERS
+        for pattern in ("*.py", "*/__main__.py")
+        for path in (ROOT / folder).glob(pattern)
+    ]
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in paths
+        if re.search(r"^COMMAND = ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
     return {name.removesuffix(".__main__"): importlib.import_module(name) for name in sorted(names)}
 
 
@@ -105,7 +128,9 @@ def write_script(name, module, groups, shared):
             own += fields
     purpose = read_docstring(module).partition("\n\n")[0]
     if used:
-        links = "; ".join(write_link(title, fields, shared[title]) for title, fields in used.items())
+        links = "; ".join(
+            write_link(title, fields, shared[title]) for title, fields in used.items()
+        )
         purpose += f" Shared flags: {links}."
     return "\n".join(["", f"## {name}", "", purpose, *(["", write_table(own)] if own else [])])
 
@@ -121,14 +146,23 @@ def write_link(title, fields, all_fields):
     elif missing:
         text += f", without {', '.join(missing)}"
     defaults = {field.name: default for field, default in all_fields}
-    changed = [f"`--{field.name}` {default}" for field, default in fields if default != defaults[field.name]]
+    changed = [
+        f"`--{field.name}` {default}"
+        for field, default in fields
+        if default != defaults[field.name]
+    ]
     return text + (f", with {', '.join(changed)}" if changed else "")
 
 
 def write_table(fields):
     """Returns a table of flags; fields: list of (Field, default)."""
-    return "\n".join(["| flag | type | default | help |", "| --- | --- | --- | --- |",
-                      *(write_flag(field, default) for field, default in fields)])
+    return "\n".join(
+        [
+            "| flag | type | default | help |",
+            "| --- | --- | --- | --- |",
+            *(write_flag(field, default) for field, default in fields),
+        ]
+    )
 
 
 def read_docstring(module):
@@ -157,8 +191,11 @@ def describe_type(field):
     words = TYPES[kinds[0]]
     if ... in kinds:
         words += ", repeatable" if rules["repeated"] else "s, comma-separated"
-    bounds = [f"{word} {rules[name]:,}" for name, word in (("lower", "at least"), ("upper", "at most"))
-              if rules[name] is not None]
+    bounds = [
+        f"{word} {rules[name]:,}"
+        for name, word in (("lower", "at least"), ("upper", "at most"))
+        if rules[name] is not None
+    ]
     return ", ".join([words, *bounds])
 
 

@@ -10,8 +10,16 @@ import unicodedata
 
 from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS
 
-CJK_BLOCKS = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
-              (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
+CJK_BLOCKS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
 
 
 class ReferenceTokenizer:
@@ -39,14 +47,21 @@ class ReferenceTokenizer:
         """Yields the normalized words of a text."""
         # While the rules are applied, surrogates, which no text contains, replace later characters:
         # without a rule.
-        surrogates = {c: chr(0xD800 + index) for index, c in enumerate(sorted(LATER_CHARACTERS.intersection(text)))}
+        surrogates = {
+            c: chr(0xD800 + index)
+            for index, c in enumerate(sorted(LATER_CHARACTERS.intersection(text)))
+        }
         text = text.translate(str.maketrans(surrogates))
         back = str.maketrans({surrogate: c for c, surrogate in surrogates.items()})
         for token in "".join(map(spaced_and_cleaned, text)).split():
             if self._lower_case:
                 token = token.lower() if self._strip_accents else "".join(c.lower() for c in token)
             if self._strip_accents:
-                token = "".join(c for c in unicodedata.normalize("NFD", token) if unicodedata.category(c) != "Mn")
+                token = "".join(
+                    c
+                    for c in unicodedata.normalize("NFD", token)
+                    if unicodedata.category(c) != "Mn"
+                )
             words = "".join(f" {c} " if is_punctuation(c) else c for c in token).split()
             yield from (word.translate(back) for word in words)
 

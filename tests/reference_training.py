@@ -38,15 +38,23 @@ def train(kind, strategy, *, loss=None, encoder_options=None, scale_loss=False, 
       <kind>_variables.json.
     """
     with strategy.scope():
-        encoder = make_encoder(BertConfig.from_json_file(REFERENCE / "bert_config.json"), **(encoder_options or {}))
-        model = models.BertPretrainer(encoder) if kind == "pretrain" else models.BertClassifier(encoder, 3)
+        encoder = make_encoder(
+            BertConfig.from_json_file(REFERENCE / "bert_config.json"), **(encoder_options or {})
+        )
+        model = (
+            models.BertPretrainer(encoder)
+            if kind == "pretrain"
+            else models.BertClassifier(encoder, 3)
+        )
         load_pretrained(model, str(REFERENCE / f"{kind}_init.ckpt"))
         schedule = json.loads((REFERENCE / "schedule.json").read_text())
         optimizer = create_optimizer(**schedule, scale_loss=scale_loss)
         optimizer.build(model.trainable_variables)
     trainer = Trainer(strategy, model, optimizer, loss or LOSSES[kind], **trainer_options)
     trainer.set_dataset(read_batches)
-    found = [float(trainer.train(tf.constant(1))["loss"]) for _ in range(schedule["num_train_steps"])]
+    found = [
+        float(trainer.train(tf.constant(1))["loss"]) for _ in range(schedule["num_train_steps"])
+    ]
     assert trainer.first_bad_step is None
     tensors = model_tensors(model)
     names = json.loads((REFERENCE / f"{kind}_variables.json").read_text())
@@ -57,14 +65,25 @@ def read_batches(share):
     """Returns an endless dataset of a host's rows of the 25 reference batches; share: HostShare."""
     rows = share.rows(4)
     with np.load(REFERENCE / "batches.npz") as arrays:
-        return tf.data.Dataset.from_tensor_slices({
-            {"labels": "label_ids"}.get(name, name): values[:, rows] for name, values in arrays.items()}).repeat()
+        return tf.data.Dataset.from_tensor_slices(
+            {
+                {"labels": "label_ids"}.get(name, name): values[:, rows]
+                for name, values in arrays.items()
+            }
+        ).repeat()
 
 
 def main():
     """Trains both runs together with the other workers."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    print(json.dumps({kind: dict(zip(("losses", "norms"), train(kind, strategy), strict=True)) for kind in KINDS}))
+    print(
+        json.dumps(
+            {
+                kind: dict(zip(("losses", "norms"), train(kind, strategy), strict=True))
+                for kind in KINDS
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -46,8 +46,15 @@ def run_python(*arguments, folder=None, **environment):
 
     Returns the CompletedProcess, output as text.
     """
-    return subprocess.run([sys.executable, *map(str, arguments)], cwd=folder, capture_output=True, text=True,
-                          check=False, timeout=SECONDS, env={**os.environ, "PYTHONPATH": str(ROOT), **environment})
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+    )
 
 
 def command(module, **flags):
@@ -55,8 +62,12 @@ def command(module, **flags):
 
     Omits flags with the value None, and repeats those with a tuple.
     """
-    arguments = [f"--{name}={each}" for name, value in flags.items() if value is not None
-                 for each in (value if isinstance(value, tuple) else (value,))]
+    arguments = [
+        f"--{name}={each}"
+        for name, value in flags.items()
+        if value is not None
+        for each in (value if isinstance(value, tuple) else (value,))
+    ]
     return [sys.executable, "-m", module, *arguments]
 
 
@@ -195,8 +206,15 @@ class Process:
         for path in streams:
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
             text = ""
-        self._process = SERVER.Process(target=_become, args=(
-            command_line[2:], os.path.abspath(folder or os.curdir), {**os.environ, **(environment or {})}, streams))
+        self._process = SERVER.Process(
+            target=_become,
+            args=(
+                command_line[2:],
+                os.path.abspath(folder or os.curdir),
+                {**os.environ, **(environment or {})},
+                streams,
+            ),
+        )
         self._process.start()
         self.pid = self._process.pid
 
@@ -219,7 +237,9 @@ class Process:
     def communicate(self, timeout=None):
         """Waits; returns the texts of standard output and standard error."""
         self.wait(timeout)
-        return tuple(pathlib.Path(self._streams.name, name).read_text() for name in ("output", "errors"))
+        return tuple(
+            pathlib.Path(self._streams.name, name).read_text() for name in ("output", "errors")
+        )
 
     def send_signal(self, number):
         """Sends a signal to the script, if it is running."""

@@ -12,4 +12,6 @@ def resolved(settings, given=None, announce=print):
     """
     if given is None:
         given = {field.name: value for field, value in settings.fields() if value != field.default}
-    return resolution.resolve(settings, given, ModelFiles(resolution.find_checkpoints(settings)), announce)
+    return resolution.resolve(
+        settings, given, ModelFiles(resolution.find_checkpoints(settings)), announce
+    )

@@ -11,7 +11,11 @@ def shorten(set_attribute=setattr):
     Set_attribute: function that sets an attribute of a module.
     """
     set_attribute(model, "NUM_LAYERS", 0)
-    set_attribute(settings, "COMBINATIONS", {name: settings.COMBINATIONS[name] for name in ("embeddings", "last")})
+    set_attribute(
+        settings,
+        "COMBINATIONS",
+        {name: settings.COMBINATIONS[name] for name in ("embeddings", "last")},
+    )
 
 
 if __name__ == "__main__":

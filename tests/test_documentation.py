@@ -29,13 +29,20 @@ OUR_PATH = re.compile(r"(?:bert_tf|data_prep|run|tests|benchmarks|docs)/[\w./-]+
 
 def parse(text):
     """Returns the tokens of Markdown: blocks, each followed by the inline tokens in it."""
-    return [token for block in markdown_it.MarkdownIt("commonmark").parse(text)
-            for token in (block, *(block.children or ()))]
+    return [
+        token
+        for block in markdown_it.MarkdownIt("commonmark").parse(text)
+        for token in (block, *(block.children or ()))
+    ]
 
 
 def code_blocks(text):
     """Returns the code blocks of a page, fenced or indented: list of (language, lines)."""
-    return [(token.info, token.content.splitlines()) for token in parse(text) if token.type in ("fence", "code_block")]
+    return [
+        (token.info, token.content.splitlines())
+        for token in parse(text)
+        if token.type in ("fence", "code_block")
+    ]
 
 
 def inline_code(text):
@@ -52,8 +59,11 @@ def links(text):
 def anchors(text):
     """Returns the anchors that GitHub gives the headings of a page."""
     blocks = markdown_it.MarkdownIt("commonmark").parse(text)
-    titles = ("".join(token.content for token in inline.children)
-              for heading, inline in itertools.pairwise(blocks) if heading.type == "heading_open")
+    titles = (
+        "".join(token.content for token in inline.children)
+        for heading, inline in itertools.pairwise(blocks)
+        if heading.type == "heading_open"
+    )
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
@@ -136,7 +146,11 @@ def problems(words):
 
 def flag_problems(path, arguments):
     """Returns a message if a script, a path, rejects the flags in its arguments."""
-    words = [word for word in arguments if re.match(r"-[^\d.]", word) and word.lstrip("-") not in COMMON_FLAGS]
+    words = [
+        word
+        for word in arguments
+        if re.match(r"-[^\d.]", word) and word.lstrip("-") not in COMMON_FLAGS
+    ]
     module = import_script(path)
     if module is None:
         return [f"{path.relative_to(ROOT)} has no flags"] if words else []
@@ -182,8 +196,12 @@ def make_problems(arguments):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([\w-]+):(?!=)", makefile, re.MULTILINE))
     variables = set(re.findall(r"^(\w+)\s*[:?]?=", makefile, re.MULTILINE))
-    return [f"the Makefile has no {word}" for word in arguments
-            if not word.startswith("-") and word.partition("=")[0] not in (variables if "=" in word else targets)]
+    return [
+        f"the Makefile has no {word}"
+        for word in arguments
+        if not word.startswith("-")
+        and word.partition("=")[0] not in (variables if "=" in word else targets)
+    ]
 
 
 @pytest.fixture(params=PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -195,7 +213,9 @@ def page(request):
 def test_commands(page):
     found = commands_of_page(page.read_text(encoding="utf-8"))
     assert found
-    assert [f"{' '.join(words)[:100]}: {problem}" for words in found for problem in problems(words)] == []
+    assert [
+        f"{' '.join(words)[:100]}: {problem}" for words in found for problem in problems(words)
+    ] == []
 
 
 @pytest.mark.large
@@ -206,7 +226,9 @@ def test_links(page):
             continue
         name, _, anchor = target.partition("#")
         path = (page.parent / name) if name else page
-        if not path.exists() or (anchor and anchor not in anchors(path.read_text(encoding="utf-8"))):
+        if not path.exists() or (
+            anchor and anchor not in anchors(path.read_text(encoding="utf-8"))
+        ):
             found.append(target)
     assert found == []
 
@@ -223,7 +245,10 @@ def test_imports_of_examples(page):
         if language != "python":
             continue
         for node in ast.walk(ast.parse("\n".join(lines))):
-            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("bert_tf", *SCRIPT_FOLDERS):
+            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in (
+                "bert_tf",
+                *SCRIPT_FOLDERS,
+            ):
                 module = importlib.import_module(node.module)
                 assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
 
@@ -253,12 +278,14 @@ def apply_diff(lines):
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         for hunk in filter(None, re.split(r"^(?=@@ )", hunks, flags=re.MULTILINE)):
             anchor = re.match(r"@@ (.*)\n|", hunk)
-            body = hunk[anchor.end():].splitlines()
-            old, new = ("".join(f"{line[1:]}\n" for line in body if line[:1] != sign) for sign in "+-")
+            body = hunk[anchor.end() :].splitlines()
+            old, new = (
+                "".join(f"{line[1:]}\n" for line in body if line[:1] != sign) for sign in "+-"
+            )
             if not old and text:
                 raise ValueError(f"{name}: exists, or a hunk has none of its lines")
             place = text.index(old, text.index(anchor[1] or ""))
-            text = text[:place] + new + text[place + len(old):]
+            text = text[:place] + new + text[place + len(old) :]
         changed[name] = text
     return changed
 
@@ -276,6 +303,9 @@ def test_the_tree():
 
 
 def test_every_page_can_be_reached():
-    linked = {target.partition("#")[0] for path in PAGES
-              for target in links(path.read_text(encoding="utf-8"))}
+    linked = {
+        target.partition("#")[0]
+        for path in PAGES
+        for target in links(path.read_text(encoding="utf-8"))
+    }
     assert {path.name for path in PAGES[1:]} <= {pathlib.Path(target).name for target in linked}

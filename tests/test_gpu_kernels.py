@@ -31,12 +31,22 @@ DEVICES = ("GPU", "DEFAULT")
 SMALL = 16  # Elements of a shape, seed, or learning rate, which take a few microseconds to copy.
 
 B, S, P, C = 4, 9, 5, 3  # batch, sequence, predictions, choices
-CONFIG = BertConfig(53, hidden_size=24, num_hidden_layers=1, num_attention_heads=4, intermediate_size=40,
-                    max_position_embeddings=11, type_vocab_size=2)
+CONFIG = BertConfig(
+    53,
+    hidden_size=24,
+    num_hidden_layers=1,
+    num_attention_heads=4,
+    intermediate_size=40,
+    max_position_embeddings=11,
+    type_vocab_size=2,
+)
 DTYPES = ("float32", "mixed_float16", "mixed_bfloat16")
 PRETRAINING = {
-    "masked_lm_positions": tf.TensorSpec([B, P], tf.int32), "masked_lm_ids": tf.TensorSpec([B, P], tf.int32),
-    "masked_lm_weights": tf.TensorSpec([B, P]), "next_sentence_labels": tf.TensorSpec([B, 1], tf.int32)}
+    "masked_lm_positions": tf.TensorSpec([B, P], tf.int32),
+    "masked_lm_ids": tf.TensorSpec([B, P], tf.int32),
+    "masked_lm_weights": tf.TensorSpec([B, P]),
+    "next_sentence_labels": tf.TensorSpec([B, 1], tf.int32),
+}
 
 
 def inputs(length, kind=""):
@@ -52,13 +62,29 @@ def labels(*shape):
 # Fine-tuning tasks: kind, number of labels, function of the sequence length that returns the label
 # features, loss.
 CLASSIFIER = ("classifier", 3, lambda length: {"label_ids": labels(B)}, losses.classification_loss)
-REGRESSION = ("classifier", 0, lambda length: {"label_ids": tf.TensorSpec([B])}, losses.regression_loss)
+REGRESSION = (
+    "classifier",
+    0,
+    lambda length: {"label_ids": tf.TensorSpec([B])},
+    losses.regression_loss,
+)
 MULTI_LABEL = ("classifier", 3, lambda length: {"label_ids": labels(B, 3)}, losses.multi_label_loss)
-TAGGER = ("token_classifier", 3, lambda length: {"label_ids": labels(B, length)}, losses.token_classification_loss)
-SPANS = ("span_labeler", 0, lambda length: dict.fromkeys(("start_positions", "end_positions"), labels(B, 1)),
-         losses.create_span_loss(ignore_padding=True))
+TAGGER = (
+    "token_classifier",
+    3,
+    lambda length: {"label_ids": labels(B, length)},
+    losses.token_classification_loss,
+)
+SPANS = (
+    "span_labeler",
+    0,
+    lambda length: dict.fromkeys(("start_positions", "end_positions"), labels(B, 1)),
+    losses.create_span_loss(ignore_padding=True),
+)
 CHOICE = ("multiple_choice", 0, lambda length: {"label_ids": labels(B)}, losses.classification_loss)
-TASK_OF = {kind: (kind, num_labels) for kind, num_labels, _, _ in (CLASSIFIER, TAGGER, SPANS, CHOICE)}
+TASK_OF = {
+    kind: (kind, num_labels) for kind, num_labels, _, _ in (CLASSIFIER, TAGGER, SPANS, CHOICE)
+}
 SERVED_AS = {**TASK_OF, "encoder": ("encoder", 0), "masked_lm": ("masked_lm", 0)}
 
 
@@ -67,14 +93,18 @@ def metadata(kind, num_labels):
 
 
 def task_model(kind, num_labels, config=CONFIG, **options):
-    return SERVED_MODELS[kind].create_model(make_encoder(config, **options), metadata(kind, num_labels))
+    return SERVED_MODELS[kind].create_model(
+        make_encoder(config, **options), metadata(kind, num_labels)
+    )
 
 
 def pretrainer(**options):
     return models.BertPretrainer(make_encoder(CONFIG, **options))
 
 
-def training_step(strategy, make_model, loss, features, dtype="float32", optimizer="adamw", accumulate_steps=1):
+def training_step(
+    strategy, make_model, loss, features, dtype="float32", optimizer="adamw", accumulate_steps=1
+):
     """Returns the operations of a step as run.training.loop runs it."""
     with strategy.scope():
         model = make_model()
@@ -89,7 +119,9 @@ def training_step(strategy, make_model, loss, features, dtype="float32", optimiz
 def trace(function, *specs):
     """Returns the tf.Operations of a function and of those that it calls: loop bodies, branches,
     gradients."""
-    return list_operations(tf.function(function, autograph=False).get_concrete_function(*specs).graph)
+    return list_operations(
+        tf.function(function, autograph=False).get_concrete_function(*specs).graph
+    )
 
 
 def list_operations(graph):
@@ -98,8 +130,14 @@ def list_operations(graph):
     while graphs:
         graph = graphs.pop()
         operations += graph.get_operations()
-        attributes = [value for operation in graph.get_operations() for value in operation.node_def.attr.values()]
-        called = {function.name for value in attributes for function in (value.func, *value.list.func)} - {""}
+        attributes = [
+            value
+            for operation in graph.get_operations()
+            for value in operation.node_def.attr.values()
+        ]
+        called = {
+            function.name for value in attributes for function in (value.func, *value.list.func)
+        } - {""}
         graphs += [graph._get_function(name).graph for name in called - seen]
         seen |= called
     return operations
@@ -107,17 +145,28 @@ def list_operations(graph):
 
 def find_kernel(operation):
     """Returns the KernelDef with which a GPU runs a tf.Operation, or None."""
-    return next((kernel for kernel in list_kernels(operation.type) if all(
-        allows(constraint.allowed_values.list, operation.get_attr(constraint.name))
-        for constraint in kernel.constraint)), None)
+    return next(
+        (
+            kernel
+            for kernel in list_kernels(operation.type)
+            if all(
+                allows(constraint.allowed_values.list, operation.get_attr(constraint.name))
+                for constraint in kernel.constraint
+            )
+        ),
+        None,
+    )
 
 
 @functools.cache
 def list_kernels(kind):
     """Returns the KernelDefs of a type of operation for a GPU, in the order in which TensorFlow
     prefers them."""
-    found = [kernel for kernel in kernels.get_registered_kernels_for_op(kind).kernel
-             if kernel.device_type in DEVICES and not kernel.label]
+    found = [
+        kernel
+        for kernel in kernels.get_registered_kernels_for_op(kind).kernel
+        if kernel.device_type in DEVICES and not kernel.label
+    ]
     return sorted(found, key=lambda kernel: (DEVICES.index(kernel.device_type), -kernel.priority))
 
 
@@ -131,7 +180,10 @@ def allows(allowed, value):
 def get_tensors(operation):
     """Yields (name of the argument, tensor) for the inputs and outputs of an operation."""
     definition = op_def_registry.get(operation.type)
-    for arguments, tensors in ((definition.input_arg, operation.inputs), (definition.output_arg, operation.outputs)):
+    for arguments, tensors in (
+        (definition.input_arg, operation.inputs),
+        (definition.output_arg, operation.outputs),
+    ):
         tensors = iter(tensors)
         for argument in arguments:
             count = 1
@@ -171,23 +223,35 @@ def one_device():
     return tf.distribute.OneDeviceStrategy("CPU:0")
 
 
-@pytest.mark.parametrize(("dtype", "optimizer", "accumulate_steps", "options"), [
-    ("float32", "adamw", 1, {"layers": "unpadded"}),
-    ("float32", "lamb", 1, {}),
-    ("mixed_float16", "adamw", 2, {"layers": "unpadded", "recompute": True}),
-    ("mixed_float16", "adamw", 1, {"vocabulary_multiple": 8}),
-    ("mixed_bfloat16", "adamw", 1, {"layers": "unpadded", "vocabulary_multiple": 8}),
-])
+@pytest.mark.parametrize(
+    ("dtype", "optimizer", "accumulate_steps", "options"),
+    [
+        ("float32", "adamw", 1, {"layers": "unpadded"}),
+        ("float32", "lamb", 1, {}),
+        ("mixed_float16", "adamw", 2, {"layers": "unpadded", "recompute": True}),
+        ("mixed_float16", "adamw", 1, {"vocabulary_multiple": 8}),
+        ("mixed_bfloat16", "adamw", 1, {"layers": "unpadded", "vocabulary_multiple": 8}),
+    ],
+)
 def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_device):
     operations = training_step(
-        one_device, functools.partial(pretrainer, dtype=dtype, **options), losses.pretraining_loss,
-        {**inputs(S), **PRETRAINING}, dtype, optimizer, accumulate_steps)
+        one_device,
+        functools.partial(pretrainer, dtype=dtype, **options),
+        losses.pretraining_loss,
+        {**inputs(S), **PRETRAINING},
+        dtype,
+        optimizer,
+        accumulate_steps,
+    )
     assert find_problems(operations) == set()
 
 
 def test_step_on_two_devices(two_replicas):
     """Includes the sums over GPUs, which NCCL computes."""
-    features = {name: tf.zeros([B, *spec.shape[1:]], spec.dtype) for name, spec in {**inputs(S), **PRETRAINING}.items()}
+    features = {
+        name: tf.zeros([B, *spec.shape[1:]], spec.dtype)
+        for name, spec in {**inputs(S), **PRETRAINING}.items()
+    }
     features = two_replicas.experimental_distribute_values_from_function(lambda context: features)
     operations = training_step(two_replicas, pretrainer, losses.pretraining_loss, features)
     assert find_problems(operations) == set()
@@ -195,22 +259,37 @@ def test_step_on_two_devices(two_replicas):
 
 
 @pytest.mark.parametrize("number", range(3), ids=DTYPES)
-@pytest.mark.parametrize("tuned", [(CLASSIFIER, REGRESSION, MULTI_LABEL), (TAGGER,) * 3, (SPANS,) * 3, (CHOICE,) * 3],
-                         ids=TASK_OF)
+@pytest.mark.parametrize(
+    "tuned",
+    [(CLASSIFIER, REGRESSION, MULTI_LABEL), (TAGGER,) * 3, (SPANS,) * 3, (CHOICE,) * 3],
+    ids=TASK_OF,
+)
 def test_fine_tuning_steps(tuned, number, one_device):
     kind, num_labels, more_features, loss = tuned[number]
     length = (None, S, None)[number]  # Dynamic if padding is removed.
-    make_model = functools.partial(task_model, kind, num_labels, dtype=DTYPES[number],
-                                   layers="padded" if length else "unpadded")
+    make_model = functools.partial(
+        task_model,
+        kind,
+        num_labels,
+        dtype=DTYPES[number],
+        layers="padded" if length else "unpadded",
+    )
     features = {**inputs(length, kind), **more_features(length)}
-    assert find_problems(training_step(one_device, make_model, loss, features, DTYPES[number])) == set()
+    assert (
+        find_problems(training_step(one_device, make_model, loss, features, DTYPES[number]))
+        == set()
+    )
 
 
-@pytest.mark.parametrize(("tuned", "has_bilstm"), [(CLASSIFIER, False), (CLASSIFIER, True), (TAGGER, True)])
+@pytest.mark.parametrize(
+    ("tuned", "has_bilstm"), [(CLASSIFIER, False), (CLASSIFIER, True), (TAGGER, True)]
+)
 def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device):
     kind, num_labels, more_features, loss = tuned
     config = dataclasses.replace(CONFIG, attention="causal", bilstm_head=has_bilstm)
-    make_model = functools.partial(task_model, kind, num_labels, config, layers="unpadded", last_where_read=True)
+    make_model = functools.partial(
+        task_model, kind, num_labels, config, layers="unpadded", last_where_read=True
+    )
     features = {**inputs(None), **more_features(None)}
     assert find_problems(training_step(one_device, make_model, loss, features)) == set()
 
@@ -224,13 +303,27 @@ def test_served_models(kind, tmp_path):
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n")
     tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
     kind, num_labels = SERVED_AS[kind]
-    from_texts, from_ids = (SERVED_MODELS[kind](
-        task_model(kind, num_labels, layers=layers), tokenizer, metadata(kind, num_labels),
-        static_length=layers == "padded") for layers in ("unpadded", "padded"))
-    texts = {name: tf.TensorSpec(shape, tf.string) for name, shape in from_texts.text_inputs.items()}
-    with_floats = [operation for operation in trace(lambda texts: from_texts.answer_texts(**texts), texts)
-                   if any(tensor.dtype.is_floating for tensor in (*operation.inputs, *operation.outputs))]
+    from_texts, from_ids = (
+        SERVED_MODELS[kind](
+            task_model(kind, num_labels, layers=layers),
+            tokenizer,
+            metadata(kind, num_labels),
+            static_length=layers == "padded",
+        )
+        for layers in ("unpadded", "padded")
+    )
+    texts = {
+        name: tf.TensorSpec(shape, tf.string) for name, shape in from_texts.text_inputs.items()
+    }
+    with_floats = [
+        operation
+        for operation in trace(lambda texts: from_texts.answer_texts(**texts), texts)
+        if any(tensor.dtype.is_floating for tensor in (*operation.inputs, *operation.outputs))
+    ]
     assert "MatMul" in {operation.type for operation in with_floats}
     assert find_problems(with_floats, on_host={"RaggedTensorToTensor"}) == set()
     features = dict.fromkeys(FEATURES, tf.TensorSpec(from_ids.ids_shape, tf.int32))
-    assert find_problems(trace(lambda ids: from_ids.answer(check_features(ids, CONFIG)), features)) == set()
+    assert (
+        find_problems(trace(lambda ids: from_ids.answer(check_features(ids, CONFIG)), features))
+        == set()
+    )

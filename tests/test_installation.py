@@ -30,15 +30,35 @@ def wheel(tmp_path_factory):
     for name in list_files():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes((scripts.ROOT / name).read_bytes())
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
-                    "--disable-pip-version-check", "-w", target, source], check=True, capture_output=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "--disable-pip-version-check",
+            "-w",
+            target,
+            source,
+        ],
+        check=True,
+        capture_output=True,
+    )
     with zipfile.ZipFile(next(target.glob("bert_tf-*-py3-none-any.whl"))) as file:
         yield file
 
 
 def list_files():
-    names = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], check=True,
-                           capture_output=True, text=True, cwd=scripts.ROOT).stdout.splitlines()
+    names = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=scripts.ROOT,
+    ).stdout.splitlines()
     return [name for name in names if (scripts.ROOT / name).is_file()]
 
 
@@ -49,7 +69,9 @@ def test_the_wheel_contains_all_files_of_the_packages_and_no_others(wheel):
 
 
 def test_the_wheel_states_its_requirements_and_the_command(wheel):
-    read = lambda name: wheel.read(next(each for each in wheel.namelist() if each.endswith(name))).decode()
+    read = lambda name: wheel.read(
+        next(each for each in wheel.namelist() if each.endswith(name))
+    ).decode()
     metadata = read(".dist-info/METADATA")
     assert "Requires-Python: <3.14,>=3.11" in metadata
     assert "Requires-Dist: tensorflow==2.20.*\n" in metadata
@@ -58,29 +80,43 @@ def test_the_wheel_states_its_requirements_and_the_command(wheel):
 
 def test_requirements_pin_the_direct_dependencies():
     direct, others = read_pins("requirements.txt"), read_pins("constraints.txt")
-    ranges = {each.name.lower(): each.specifier for each in map(Requirement, PROJECT["dependencies"])}
+    ranges = {
+        each.name.lower(): each.specifier for each in map(Requirement, PROJECT["dependencies"])
+    }
     assert direct.keys() == ranges.keys()
     assert all(ranges[name].contains(version) for name, version in direct.items())
     assert not direct.keys() & others.keys()
-    development = [Requirement(each) for extra in ("beam", "dask", "serving", "dev")
-                   for each in PROJECT["optional-dependencies"][extra]]
+    development = [
+        Requirement(each)
+        for extra in ("beam", "dask", "serving", "dev")
+        for each in PROJECT["optional-dependencies"][extra]
+    ]
     for requirement in development:
         if requirement.name != "bert-tf":
             assert requirement.specifier.contains(others[requirement.name]), requirement.name
 
 
-@pytest.mark.parametrize(("version", "found"), [(None, "no {python}"), ("3.10.13", "{python} is Python 3.10.13")])
+@pytest.mark.parametrize(
+    ("version", "found"), [(None, "no {python}"), ("3.10.13", "{python} is Python 3.10.13")]
+)
 def test_make_without_a_suitable_python(tmp_path, version, found):
     python = tmp_path / "python"
     if version:
         python.write_text(f"#!/bin/sh\n[ $1 = --version ] && echo Python {version}\n")
         python.chmod(0o755)
-    done = subprocess.run(["make", "-s", "setup", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}"], text=True,
-                          capture_output=True, check=False, cwd=scripts.ROOT)
+    done = subprocess.run(
+        ["make", "-s", "setup", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}"],
+        text=True,
+        capture_output=True,
+        check=False,
+        cwd=scripts.ROOT,
+    )
     assert done.returncode == 2
     assert done.stderr.splitlines()[:-1] == [
-        "Python 3.11, 3.12, or 3.13 with its module ensurepip is required; found: " + found.format(python=python),
+        "Python 3.11, 3.12, or 3.13 with its module ensurepip is required; found: "
+        + found.format(python=python),
         "  Debian 12, Ubuntu 24.04, or later: sudo apt install python3 python3-venv",
         "  macOS: brew install python@3.13",
-        "  any other location: make PYTHON=/path/to/python3.12"]
+        "  any other location: make PYTHON=/path/to/python3.12",
+    ]
     assert not (tmp_path / "venv").exists()

@@ -42,7 +42,9 @@ run.finetuning
 run.feature_based run.compression run.analysis
 run/
 """
-LEVELS = {package: number for number, line in enumerate(ORDER.split("\n")) for package in line.split()}
+LEVELS = {
+    package: number for number, line in enumerate(ORDER.split("\n")) for package in line.split()
+}
 
 # Modules of classes with `from_pretrained` or `save_pretrained`. These methods import the module
 # above them that constructs the classes, late; no other import may go up or close a cycle.
@@ -60,8 +62,12 @@ LATE_IMPORTS = {
     "data_prep.pretraining.job": {"data_prep.pretraining.beam_runner"},
     # TensorFlow, with the first shard of a process.
     "data_prep.pretraining.shards": {"bert_tf.tokenization"},
-    "data_prep.pretraining.beam_runner": {"dask", "distributed",  # Dask is an optional package.
-                                          "apache_beam", "data_prep.pretraining.shards"},
+    "data_prep.pretraining.beam_runner": {
+        "dask",
+        "distributed",  # Dask is an optional package.
+        "apache_beam",
+        "data_prep.pretraining.shards",
+    },
     "run.evaluation.metrics": {"scipy", "sklearn"},  # The first step does not wait for it.
     "run.evaluation.plots": {"matplotlib"},
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
@@ -94,7 +100,11 @@ def parse(path):
 
 def is_script(path):
     """Returns whether a path is a script in data_prep/, run/, or run/demo/."""
-    return path.name != "__init__.py" and path.parent.relative_to(ROOT).as_posix() in ("data_prep", "run", "run/demo")
+    return path.name != "__init__.py" and path.parent.relative_to(ROOT).as_posix() in (
+        "data_prep",
+        "run",
+        "run/demo",
+    )
 
 
 def find_package(name, path):
@@ -120,17 +130,25 @@ def find_imports(tree, known):
 
 def find_late_imports(tree, known):
     """Returns a set of (function, module) of the imports inside functions."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return {(function.name, name) for function in functions for name in find_imports(function, known)}
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return {
+        (function.name, name) for function in functions for name in find_imports(function, known)
+    }
 
 
 def goes_down(name, target):
     """Returns whether ORDER permits that the first module imports the second one."""
-    packages = [find_package(module, get_modules().get(module, ROOT / "tests")) for module in (name, target)]
-    return (packages[0] == packages[1]
-            # The __init__ of a package imports its subpackages.
-            or target.startswith(f"{packages[0]}.")
-            or LEVELS.get(packages[1], len(LEVELS)) < LEVELS[packages[0]])
+    packages = [
+        find_package(module, get_modules().get(module, ROOT / "tests")) for module in (name, target)
+    ]
+    return (
+        packages[0] == packages[1]
+        # The __init__ of a package imports its subpackages.
+        or target.startswith(f"{packages[0]}.")
+        or LEVELS.get(packages[1], len(LEVELS)) < LEVELS[packages[0]]
+    )
 
 
 def test_every_package_is_in_the_order():
@@ -140,15 +158,22 @@ def test_every_package_is_in_the_order():
 @pytest.mark.parametrize("top", TOP)
 def test_imports_go_down(top):
     known = get_modules()
-    found = {(name, target) for name, path in known.items() if name.split(".")[0] == top
-             for target in find_imports(parse(path), known)
-             if target.split(".")[0] in (*TOP, "tests") and not goes_down(name, target)}
+    found = {
+        (name, target)
+        for name, path in known.items()
+        if name.split(".")[0] == top
+        for target in find_imports(parse(path), known)
+        if target.split(".")[0] in (*TOP, "tests") and not goes_down(name, target)
+    }
     assert found == {(name, PRETRAINED) for name in PRETRAINED_CLASSES if name.split(".")[0] == top}
 
 
 def test_no_import_cycles():
     known = get_modules()
-    graph = {name: (find_imports(parse(path), known) & set(known)) - {name} for name, path in known.items()}
+    graph = {
+        name: (find_imports(parse(path), known) & set(known)) - {name}
+        for name, path in known.items()
+    }
     for name in PRETRAINED_CLASSES:
         graph[name].remove(PRETRAINED)
     graphlib.TopologicalSorter(graph).prepare()  # Raises CycleError, which names the cycle.
@@ -156,16 +181,23 @@ def test_no_import_cycles():
 
 def test_keras_is_tf_keras():
     for name, path in get_modules().items():
-        attributes = {(node.value.id, node.attr) for node in ast.walk(parse(path))
-                      if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
+        attributes = {
+            (node.value.id, node.attr)
+            for node in ast.walk(parse(path))
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        }
         assert not {("tf", "keras"), ("tensorflow", "keras")} & attributes, name
         assert "keras" not in find_imports(parse(path), {}), name
 
 
 def test_only_scripts_and_bert_tf_cli_import_absl():
     known = get_modules()
-    assert {name for name, path in known.items() if "absl" in find_imports(parse(path), known)
-            and not (is_script(path) or name.startswith("bert_tf.cli."))} == set()
+    assert {
+        name
+        for name, path in known.items()
+        if "absl" in find_imports(parse(path), known)
+        and not (is_script(path) or name.startswith("bert_tf.cli."))
+    } == set()
 
 
 def test_late_imports():
@@ -178,5 +210,8 @@ def test_late_imports():
 
 
 def test_files_are_short():
-    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in get_modules().items()}
+    lengths = {
+        name: len(path.read_text(encoding="utf-8").splitlines())
+        for name, path in get_modules().items()
+    }
     assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}

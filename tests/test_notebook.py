@@ -19,15 +19,26 @@ NOTEBOOK = scripts.ROOT / "docs" / "classifier.ipynb"
 @pytest.mark.extra_large
 @pytest.mark.timeout(240)
 def test_the_notebook(tmp_path, reference, monkeypatch):
-    toy_runs.write(tmp_path, reference, {"checkpoint": (None, models.BertPretrainer)}, max_position_embeddings=128)
-    monkeypatch.setenv("PATH", os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]))
+    toy_runs.write(
+        tmp_path,
+        reference,
+        {"checkpoint": (None, models.BertPretrainer)},
+        max_position_embeddings=128,
+    )
+    monkeypatch.setenv(
+        "PATH", os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
+    )
     monkeypatch.setenv("PYTHONPATH", str(scripts.ROOT))
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-    nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3",
-                            resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(
+        notebook,
+        timeout=200,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    ).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     # Confusion matrix, loss, attention.
     assert sum("image/png" in output.get("data", {}) for output in outputs) == 3

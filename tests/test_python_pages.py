@@ -18,15 +18,30 @@ SECOND_SECTION = "## Fine-tune with fit\n"
 
 def run_blocks(text, folder):
     """Runs the Python blocks of a part of a page in a directory; they must not print warnings."""
-    lines = [line for language, block in code_blocks(text) if language == "python" for line in block]
+    lines = [
+        line for language, block in code_blocks(text) if language == "python" for line in block
+    ]
     script = folder / "page.py"
     script.write_text("\n".join(lines), encoding="utf-8")
-    process = subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, check=False, env={
-        **os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""})
+    process = subprocess.run(
+        [sys.executable, script],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "CUDA_VISIBLE_DEVICES": "",
+        },
+    )
     assert process.returncode == 0, process.stderr[-3000:]
     expected = [line.removeprefix("#> ") for line in lines if line.startswith("#> ")]
     assert expected
-    assert [line for line in process.stdout.splitlines() if line in expected] == expected, process.stdout
+    assert [line for line in process.stdout.splitlines() if line in expected] == expected, (
+        process.stdout
+    )
     assert "arning" not in process.stderr, process.stderr
 
 
@@ -39,8 +54,15 @@ def sections():
 @pytest.mark.large
 def test_first_section(sections, tmp_path, reference):
     metadata = TaskMetadata("classifier", 128, True, ("0", "1"), pairs=True)
-    toy_runs.write(tmp_path, reference, {"mrpc": (metadata, lambda config: models.BertClassifier(config, 2)),
-                                         "pretrained": (None, models.BertPretrainer)}, max_position_embeddings=128)
+    toy_runs.write(
+        tmp_path,
+        reference,
+        {
+            "mrpc": (metadata, lambda config: models.BertClassifier(config, 2)),
+            "pretrained": (None, models.BertPretrainer),
+        },
+        max_position_embeddings=128,
+    )
     run_blocks(sections[0], tmp_path)
 
 
@@ -54,18 +76,38 @@ def test_other_sections(sections, tmp_path):
 @pytest.mark.timeout(180)
 def test_migration_page(tmp_path, reference):
     toy_runs.write(tmp_path, reference, {"bert": (None, models.BertPretrainer)})
-    scripts.succeed("run.convert_checkpoint", tmp_path, input="bert", output="hf", format="huggingface")
-    toy_runs.write(tmp_path, reference, {"original": (None, models.BertPretrainer)}, hidden_size=384,
-                   max_position_embeddings=256)
-    scripts.succeed("run.convert_checkpoint", tmp_path, input="original", output="all-MiniLM-L6-v2",
-                    format="huggingface")
+    scripts.succeed(
+        "run.convert_checkpoint", tmp_path, input="bert", output="hf", format="huggingface"
+    )
+    toy_runs.write(
+        tmp_path,
+        reference,
+        {"original": (None, models.BertPretrainer)},
+        hidden_size=384,
+        max_position_embeddings=256,
+    )
+    scripts.succeed(
+        "run.convert_checkpoint",
+        tmp_path,
+        input="original",
+        output="all-MiniLM-L6-v2",
+        format="huggingface",
+    )
     for name, content in {
-            "modules.json": [{"type": "sentence_transformers.models.Transformer", "path": ""},
-                             {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
-                             {"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"}],
-            "1_Pooling/config.json": {"pooling_mode_mean_tokens": True}}.items():
+        "modules.json": [
+            {"type": "sentence_transformers.models.Transformer", "path": ""},
+            {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
+            {"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"},
+        ],
+        "1_Pooling/config.json": {"pooling_mode_mean_tokens": True},
+    }.items():
         path = tmp_path / "all-MiniLM-L6-v2" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(content))
-    scripts.succeed("run.export_saved_model", tmp_path, init_checkpoint="all-MiniLM-L6-v2", export_dir="embeddings")
+    scripts.succeed(
+        "run.export_saved_model",
+        tmp_path,
+        init_checkpoint="all-MiniLM-L6-v2",
+        export_dir="embeddings",
+    )
     run_blocks((ROOT / "docs/migration.md").read_text(encoding="utf-8"), tmp_path)

@@ -17,7 +17,9 @@ COMPUTED = {"dupe_factor": None}  # 10, or 1 for records without masks.
 
 def describe_flags(script):
     """Returns a dict of the name of each flag of a script -> dict."""
-    with scripts.defined(importlib.import_module("run.demo.__main__" if script == "run.demo" else script)) as flags:
+    with scripts.defined(
+        importlib.import_module("run.demo.__main__" if script == "run.demo" else script)
+    ) as flags:
         return {name: {"default": flag.default, "help": flag.help} for name, flag in flags.items()}
 
 
@@ -31,7 +33,9 @@ def test_the_flags_of_the_original_are_unchanged(name):
 
 @pytest.mark.parametrize("script", reference_page.find_scripts())
 def test_every_flag_has_a_help_text(script):
-    assert [name for name, flag in describe_flags(script).items() if len(flag["help"].split()) < 2] == []
+    assert [
+        name for name, flag in describe_flags(script).items() if len(flag["help"].split()) < 2
+    ] == []
 
 
 def test_rules_name_settings_of_some_script():
@@ -40,10 +44,19 @@ def test_rules_name_settings_of_some_script():
     The class itself checks all others.
     """
     modules = reference_page.find_scripts().values()
-    known = {name for module in modules if hasattr(module, "COMMAND") for name in module.COMMAND.settings.values()}
+    known = {
+        name
+        for module in modules
+        if hasattr(module, "COMMAND")
+        for name in module.COMMAND.settings.values()
+    }
     classes = {Settings}
     while more := {each for one in classes for each in one.__subclasses__()} - classes:
         classes |= more
-    names = {name for each in classes for name in each.outer_settings
-             if each.__module__.startswith(("bert_tf.", "data_prep.", "run."))}
+    names = {
+        name
+        for each in classes
+        for name in each.outer_settings
+        if each.__module__.startswith(("bert_tf.", "data_prep.", "run."))
+    }
     assert names - known == set()

@@ -12,8 +12,12 @@ from tests.test_documentation import ROOT, code_blocks, commands, shell_lines
 pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(400)]
 SIZES = {  # What replaces the flags of a page.
     "data_prep.learn_vocab": ["--vocab_size=250"],
-    "run.run_pretraining": ["--bert_config_file=toy.json", "--train_batch_size=4", "--num_train_steps=2",
-                            "--num_warmup_steps=1"],
+    "run.run_pretraining": [
+        "--bert_config_file=toy.json",
+        "--train_batch_size=4",
+        "--num_train_steps=2",
+        "--num_warmup_steps=1",
+    ],
 }
 
 
@@ -35,17 +39,32 @@ def run_commands(page, folder):
 @pytest.fixture
 def folder(tmp_path, reference):
     """A directory with models, a CSV file, and texts."""
-    toy_runs.write(tmp_path, reference, dict.fromkeys(("minilm", "bert"), (None, models.BertPretrainer)),
-                   max_position_embeddings=128)
+    toy_runs.write(
+        tmp_path,
+        reference,
+        dict.fromkeys(("minilm", "bert"), (None, models.BertPretrainer)),
+        max_position_embeddings=128,
+    )
     with open(tmp_path / "reviews.csv", "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("id", "Review", "Sentiment"), *(
-            (number, text, ("negative", "positive")[number % 2]) for number, text in enumerate(toy_runs.TEXTS * 3))])
+        csv.writer(file).writerows(
+            [
+                ("id", "Review", "Sentiment"),
+                *(
+                    (number, text, ("negative", "positive")[number % 2])
+                    for number, text in enumerate(toy_runs.TEXTS * 3)
+                ),
+            ]
+        )
     (tmp_path / "texts.txt").write_text("\n".join(toy_runs.TEXTS))
     return tmp_path
 
 
 def test_the_classifier_of_the_readme(folder):
-    assert run_commands("README.md", folder) == ["run.run_classifier", "run.predict", "run.export_saved_model"]
+    assert run_commands("README.md", folder) == [
+        "run.run_classifier",
+        "run.predict",
+        "run.export_saved_model",
+    ]
     assert (folder / "export" / "1" / "saved_model.pb").exists()
 
 

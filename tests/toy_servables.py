@@ -14,22 +14,34 @@ from bert_tf.tokenization import BertTokenizer
 from tests.encoders import make_encoder
 
 MAX_SEQ_LENGTH, TOP_K = 24, 3
-PIECES = ("[PAD] [UNK] [CLS] [SEP] [MASK] the a dog fox ##es jump ##s over lazy mary shelley went to london in genoa "
-          "and of it on read sleep ##ing is book quick brown wrote leigh hunt capital paris italy where did go . , ?")
-CONFIG = BertConfig(len(PIECES.split()) + 2, 16, 1, 4, 28, max_position_embeddings=31, type_vocab_size=2,
-                    initializer_range=0.5)
+PIECES = (
+    "[PAD] [UNK] [CLS] [SEP] [MASK] the a dog fox ##es jump ##s over lazy mary shelley went to london in genoa "
+    "and of it on read sleep ##ing is book quick brown wrote leigh hunt capital paris italy where did go . , ?"
+)
+CONFIG = BertConfig(
+    len(PIECES.split()) + 2,
+    16,
+    1,
+    4,
+    28,
+    max_position_embeddings=31,
+    type_vocab_size=2,
+    initializer_range=0.5,
+)
 
 
 def make_model(name, **options):
     """Creates the model of a task, with the same weights each time."""
     encoder = make_encoder(CONFIG, **options)
-    return {"encoder": lambda: encoder,
-            "classifier": lambda: models.BertClassifier(encoder, 3),
-            "masked_lm": lambda: models.BertPretrainer(encoder),
-            "pretrained": lambda: models.BertPretrainer(encoder),
-            "tagger": lambda: models.BertTokenClassifier(encoder, 5),
-            "choice": lambda: models.BertMultipleChoice(encoder),
-            "squad": lambda: models.BertSpanLabeler(encoder)}[name]()
+    return {
+        "encoder": lambda: encoder,
+        "classifier": lambda: models.BertClassifier(encoder, 3),
+        "masked_lm": lambda: models.BertPretrainer(encoder),
+        "pretrained": lambda: models.BertPretrainer(encoder),
+        "tagger": lambda: models.BertTokenClassifier(encoder, 5),
+        "choice": lambda: models.BertMultipleChoice(encoder),
+        "squad": lambda: models.BertSpanLabeler(encoder),
+    }[name]()
 
 
 def make_servable(name, tokenizer, layers="unpadded", static_length=False, **changes):
@@ -48,22 +60,30 @@ TASKS = {  # TaskMetadata of the fine-tuned models
 METADATA = TASKS | {  # and of all models
     "encoder": TaskMetadata("encoder", MAX_SEQ_LENGTH, True),
     "masked_lm": TaskMetadata("masked_lm", MAX_SEQ_LENGTH, True, top_k=TOP_K),
-    "pretrained": TaskMetadata("masked_lm", MAX_SEQ_LENGTH, True, pairs=True, top_k=TOP_K, next_sentence=True),
+    "pretrained": TaskMetadata(
+        "masked_lm", MAX_SEQ_LENGTH, True, pairs=True, top_k=TOP_K, next_sentence=True
+    ),
 }
 LOAD_OPTIONS = {  # Of bert_tf.load for checkpoints without a task.json.
     "encoder": {"max_seq_length": MAX_SEQ_LENGTH},
     "masked_lm": {"max_seq_length": MAX_SEQ_LENGTH, "top_k": TOP_K},
-    "pretrained": {"max_seq_length": MAX_SEQ_LENGTH, "top_k": TOP_K, "pairs": True}}
+    "pretrained": {"max_seq_length": MAX_SEQ_LENGTH, "top_k": TOP_K, "pairs": True},
+}
 LONG = "the lazy dog jumps over the quick brown fox . " * 4
 TEXTS = ["The dog, jumping.", "", LONG, "Mary SHELLEY went  to London"]
 REQUESTS = {
     "encoder": {"text": TEXTS},
     "classifier": {"text_a": TEXTS, "text_b": ["a dog", "of", "it is " * 20, ""]},
     "masked_lm": {"text": ["the [MASK] is[MASK]", "no mask", "[MASK]", LONG + "[MASK]"]},
-    "pretrained": {"text_a": ["the [MASK] went", "[MASK]", LONG + "[MASK]", "the dog", ""],
-                   "text_b": ["it[MASK]s [MASK] fox", "", "a [MASK] book", "is lazy", "[MASK]"]},
+    "pretrained": {
+        "text_a": ["the [MASK] went", "[MASK]", LONG + "[MASK]", "the dog", ""],
+        "text_b": ["it[MASK]s [MASK] fox", "", "a [MASK] book", "is lazy", "[MASK]"],
+    },
     "tagger": {"text": TEXTS},
-    "choice": {"text_a": TEXTS, "choices": [["it sleeps", "a book"], ["", "to"], ["on", "it is " * 30], ["a", "dog"]]},
+    "choice": {
+        "text_a": TEXTS,
+        "choices": [["it sleeps", "a book"], ["", "to"], ["on", "it is " * 30], ["a", "dog"]],
+    },
     "squad": {"question": ["where did it go", "?"], "context": [LONG, "Mary went to London."]},
 }
 
@@ -82,15 +102,20 @@ def make_row(tokenizer, pieces, masked_lm_positions=()):
     """
     pieces = pieces.split()
     num_first = pieces.index("[SEP]") + 1
-    row = {"input_ids": [tokenizer.vocabulary.index(piece) for piece in pieces], "input_mask": [1] * len(pieces),
-           "segment_ids": [int(number >= num_first) for number in range(len(pieces))],
-           "masked_lm_positions": list(masked_lm_positions)}
+    row = {
+        "input_ids": [tokenizer.vocabulary.index(piece) for piece in pieces],
+        "input_mask": [1] * len(pieces),
+        "segment_ids": [int(number >= num_first) for number in range(len(pieces))],
+        "masked_lm_positions": list(masked_lm_positions),
+    }
     return {name: tf.constant([values], tf.int32) for name, values in row.items()}
 
 
 def respond(servable, request):
     """Returns the response of a servable to a request: dict of arrays."""
-    response = servable.answer_texts(**{name: tf.constant(value) for name, value in request.items()})
+    response = servable.answer_texts(
+        **{name: tf.constant(value) for name, value in request.items()}
+    )
     return {name: value.numpy() for name, value in response.items()}
 
 
@@ -106,7 +131,9 @@ def assert_same_responses(found, expected, rtol=0.0, atol=2e-5):
         other = found[name]
         assert (other.shape, other.dtype) == (value.shape, value.dtype), name
         if name == "sequence_output":
-            value, other = (each * expected["input_mask"][..., np.newaxis] for each in (value, other))
+            value, other = (
+                each * expected["input_mask"][..., np.newaxis] for each in (value, other)
+            )
         if value.dtype.kind == "f":
             np.testing.assert_allclose(other, value, rtol=rtol, atol=atol, err_msg=name)
         else:

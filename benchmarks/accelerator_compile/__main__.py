@@ -35,15 +35,24 @@ class CompileSettings(Settings):
     """Settings for the step to compile and the chip."""
 
     chip: str = setting("v5e", "Chip to compile for.", choices=tuple(CHIPS))
-    workload: str = setting(steps.PRETRAINING, "Step of run_pretraining, of run_classifier, or of tf-models-official's "
-                                                "pre-training.", choices=steps.WORKLOADS)
-    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    workload: str = setting(
+        steps.PRETRAINING,
+        "Step of run_pretraining, of run_classifier, or of tf-models-official's pre-training.",
+        choices=steps.WORKLOADS,
+    )
+    bert_config_file: str = setting(
+        "base", "bert_config.json of the model, or the name of a published size."
+    )
     batch_size: int = setting(32, "Batch size of one chip.", lower=1)
     max_seq_length: int = setting(128, "Sequence length in tokens.", lower=4)
-    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per sequence.", lower=1)
+    max_predictions_per_seq: int = setting(
+        20, "Maximum number of masked tokens per sequence.", lower=1
+    )
     optimizer: str = setting("adamw", "Optimizer.", choices=("adamw", "lamb"))
     recompute_activations: bool = setting(False, "Recompute activations in the backward pass.")
-    largest_batch: bool = setting(False, "Also search for the largest batch that fits, up to a quarter.")
+    largest_batch: bool = setting(
+        False, "Also search for the largest batch that fits, up to a quarter."
+    )
 
 
 COMMAND = script.Command(CompileSettings(), __name__)
@@ -61,14 +70,20 @@ def run(settings):
     chip = CHIPS[settings.chip]
     start = time.monotonic()
     measurement = compile_step(settings)
-    print(f"{settings.workload}, {settings.bert_config_file}, {settings.batch_size} x {settings.max_seq_length} "
-          f"tokens: compiled for one {chip.title} in {time.monotonic() - start:.0f} s, no operation was rejected")
+    print(
+        f"{settings.workload}, {settings.bert_config_file}, {settings.batch_size} x {settings.max_seq_length} "
+        f"tokens: compiled for one {chip.title} in {time.monotonic() - start:.0f} s, no operation was rejected"
+    )
     print(f"memory: {measurement.memory / GIB:.2f} of {chip.capacity / GIB:.2f} GiB")
     if measurement.seconds:
-        print(f"time: {measurement.seconds * 1e3:.1f} ms, the compiler's estimate, "
-              f"{settings.batch_size / measurement.seconds:,.0f} examples/s")
+        print(
+            f"time: {measurement.seconds * 1e3:.1f} ms, the compiler's estimate, "
+            f"{settings.batch_size / measurement.seconds:,.0f} examples/s"
+        )
     if not measurement.fits:
-        raise InputError("the step needs more memory than the chip has", "batch_size", settings.batch_size)
+        raise InputError(
+            "the step needs more memory than the chip has", "batch_size", settings.batch_size
+        )
     if settings.largest_batch:
         print(f"largest batch: {find_largest_batch(settings)}")
 
@@ -80,16 +95,28 @@ def compile_step(settings):
     """
     # As run.training.strategies does.
     tf.config.experimental.enable_tensor_float_32_execution(False)
-    chip, config = CHIPS[settings.chip], read_config(settings.bert_config_file, settings.max_seq_length)
+    chip, config = (
+        CHIPS[settings.chip],
+        read_config(settings.bert_config_file, settings.max_seq_length),
+    )
     module = compiler.lower(*steps.create_step(settings, config, chip.is_tpu), chip.is_tpu)
     try:
         executable = compiler.compile_module(module, settings.chip)
     except compiler.OutOfMemoryError as error:
         return Measurement(error.needed, False)
     stats = executable.get_compiled_memory_stats()
-    memory = (stats.argument_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
-              + stats.temp_size_in_bytes + stats.generated_code_size_in_bytes)
-    seconds = estimate_seconds(executable.hlo_modules()[0].to_string(), chip.clock) if chip.is_tpu else None
+    memory = (
+        stats.argument_size_in_bytes
+        + stats.output_size_in_bytes
+        - stats.alias_size_in_bytes
+        + stats.temp_size_in_bytes
+        + stats.generated_code_size_in_bytes
+    )
+    seconds = (
+        estimate_seconds(executable.hlo_modules()[0].to_string(), chip.clock)
+        if chip.is_tpu
+        else None
+    )
     # The GPU's compiler accepts larger steps.
     return Measurement(memory, memory <= chip.capacity, seconds)
 
@@ -106,8 +133,15 @@ def find_largest_batch(settings):
     Settings: CompileSettings of a step that fits.
     """
     sizes = [settings.batch_size, *(size for size in SIZES if size > settings.batch_size)]
-    return sizes[bisect.bisect_left(sizes, True, lo=1, key=lambda size: not compile_step(
-        dataclasses.replace(settings, batch_size=size)).fits) - 1]
+    return sizes[
+        bisect.bisect_left(
+            sizes,
+            True,
+            lo=1,
+            key=lambda size: not compile_step(dataclasses.replace(settings, batch_size=size)).fits,
+        )
+        - 1
+    ]
 
 
 if __name__ == "__main__":

@@ -20,7 +20,10 @@ TPU_ENVIRONMENT = {
 GPU_ENVIRONMENT = {"JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"}  # Otherwise, the plugin requires a GPU.
 # They make the generated code slower but not the compilation different: the compiled HLO and memory
 # are the same.
-GPU_OPTIONS = {"xla_llvm_disable_expensive_passes": True, "xla_gpu_disable_gpuasm_optimizations": True}
+GPU_OPTIONS = {
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_gpu_disable_gpuasm_optimizations": True,
+}
 
 
 class OutOfMemoryError(ValueError):
@@ -36,10 +39,14 @@ class OutOfMemoryError(ValueError):
 
 def check_installed(chip):
     """Raises InputError if JAX or its compiler for a chip, a name in CHIPS, is not installed."""
-    plugin, extra = ("libtpu", "tpu-check") if CHIPS[chip].is_tpu else ("jax_cuda12_plugin", "gpu-check")
+    plugin, extra = (
+        ("libtpu", "tpu-check") if CHIPS[chip].is_tpu else ("jax_cuda12_plugin", "gpu-check")
+    )
     for package in ("jax", plugin):
         if importlib.util.find_spec(package) is None:
-            raise InputError(f"`chip`={chip}: {package} is not installed; run pip install -e '.[{extra}]'")
+            raise InputError(
+                f"`chip`={chip}: {package} is not installed; run pip install -e '.[{extra}]'"
+            )
 
 
 def lower(step, arguments, is_tpu):
@@ -60,8 +67,12 @@ def lower(step, arguments, is_tpu):
     except ValueError as error:
         names = re.findall(r"\w+(?= \(No registered)|(?<= with op )\w+", str(error))
         reason = str(error).splitlines()[0]
-        raise ValueError(f"XLA rejects {', '.join(dict.fromkeys(names)) or 'the step'}: {reason}") from error
-    module = re.sub(r"mhlo\.copy (%\S+) : (tensor<\S+>)", r"stablehlo.reshape \1 : (\2) -> \2", module)
+        raise ValueError(
+            f"XLA rejects {', '.join(dict.fromkeys(names)) or 'the step'}: {reason}"
+        ) from error
+    module = re.sub(
+        r"mhlo\.copy (%\S+) : (tensor<\S+>)", r"stablehlo.reshape \1 : (\2) -> \2", module
+    )
     if not is_tpu:
         return module
     return re.sub(
@@ -70,7 +81,9 @@ def lower(step, arguments, is_tpu):
         r"\1_seed = stablehlo.slice \3 [0:2] : (tensor<3xui64>) -> tensor<2xui64>\n"
         r"\1_state, \2 = stablehlo.rng_bit_generator \1_seed, algorithm = DEFAULT : "
         r"(tensor<2xui64>) -> (tensor<2xui64>, \4)\n"
-        r"\1 = stablehlo.reshape \3 : (tensor<3xui64>) -> tensor<3xui64>", module)
+        r"\1 = stablehlo.reshape \3 : (tensor<3xui64>) -> tensor<3xui64>",
+        module,
+    )
 
 
 def compile_module(module, chip):
@@ -97,13 +110,17 @@ def compile_module(module, chip):
     if described.is_tpu:
         device = topologies.get_topology_desc(described.topology, "tpu").devices[0]
     else:
-        device = topologies.get_topology_desc("1x1x1", "cuda", topology="1x1x1",
-                                              target_config=described.target_config).devices[0]
+        device = topologies.get_topology_desc(
+            "1x1x1", "cuda", topology="1x1x1", target_config=described.target_config
+        ).devices[0]
         options.env_option_overrides = list(GPU_OPTIONS.items())
     try:
         with mlir.make_ir_context():
             return device.client.compile(
-                ir.Module.parse(module), executable_devices=xla_client.DeviceList((device,)), compile_options=options)
+                ir.Module.parse(module),
+                executable_devices=xla_client.DeviceList((device,)),
+                compile_options=options,
+            )
     except (RuntimeError, ir.MLIRError) as error:
         check_memory(str(error))
         raise ValueError(f"the compiler rejects the step: {error}") from error
@@ -111,7 +128,8 @@ def compile_module(module, chip):
 
 def check_memory(message):
     """Raises OutOfMemoryError if a compiler message reports it."""
-    used = (re.search(r"Used ([\d.]+)([KMGT]?) of [\d.]+[KMGT]? hbm", message)
-            or re.search(r"\(([\d.]+)([KMGT]?)\) exceeds available HBM", message))
+    used = re.search(r"Used ([\d.]+)([KMGT]?) of [\d.]+[KMGT]? hbm", message) or re.search(
+        r"\(([\d.]+)([KMGT]?)\) exceeds available HBM", message
+    )
     if used:
         raise OutOfMemoryError(round(float(used[1]) * 1024 ** " KMGT".index(used[2] or " ")))

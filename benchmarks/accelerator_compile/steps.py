@@ -25,27 +25,43 @@ def create_step(settings, config, is_tpu):
       Tuple of a tf.function with jit_compile, and its only argument, a dict of features of fixed
       shapes.
     """
-    features = make_batch(config, settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq)
+    features = make_batch(
+        config, settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq
+    )
     if settings.workload == PEER:
         return create_peer_step(settings, config, features)
     is_classifier = settings.workload == CLASSIFIER
     if is_classifier:
         features = {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")} | {
-            "label_ids": features["next_sentence_labels"][:, 0]}
+            "label_ids": features["next_sentence_labels"][:, 0]
+        }
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
-        fast = choose_fast_with_xla("TPU" if is_tpu else "GPU", jit_compile=True, in_16_bits=True,
-                                    recompute=settings.recompute_activations)
+        fast = choose_fast_with_xla(
+            "TPU" if is_tpu else "GPU",
+            jit_compile=True,
+            in_16_bits=True,
+            recompute=settings.recompute_activations,
+        )
         encoder = FastEncoder(config, fast, dtype=POLICY)
-        model = models.BertClassifier(encoder, NUM_LABELS) if is_classifier else models.BertPretrainer(encoder)
+        model = (
+            models.BertClassifier(encoder, NUM_LABELS)
+            if is_classifier
+            else models.BertPretrainer(encoder)
+        )
         optimizer = optimization.create_optimizer(1e-4, 100_000, 10_000, settings.optimizer)
         optimizer.build(model.trainable_variables)
-    trainer = Trainer(strategy, model, optimizer,
-                      losses.classification_loss if is_classifier else losses.pretraining_loss)
+    trainer = Trainer(
+        strategy,
+        model,
+        optimizer,
+        losses.classification_loss if is_classifier else losses.pretraining_loss,
+    )
 
     @tf.function(jit_compile=True)
     def step(features):
         trainer.train_step(iter([features]))
+
     return step, features
 
 
@@ -57,16 +73,22 @@ def create_peer_step(settings, config, features):
     names = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
     inputs = {names.get(name, name): value for name, value in features.items()}
     tf_keras.mixed_precision.set_global_policy(POLICY)  # For new layers.
-    task = masked_lm.MaskedLMTask(masked_lm.MaskedLMConfig(
-        model=create_peer_config(config), train_data=BertPretrainDataConfig()))
+    task = masked_lm.MaskedLMTask(
+        masked_lm.MaskedLMConfig(
+            model=create_peer_config(config), train_data=BertPretrainDataConfig()
+        )
+    )
     model = task.build_model()
     # Creates the variables of its heads.
     model({name: value[:1] for name, value in inputs.items()})
     tf_keras.mixed_precision.set_global_policy("float32")
     metrics = task.build_metrics(training=True)
     schedule = tf_keras.optimizers.schedules.PolynomialDecay(1e-4, 100_000)
-    optimizer = (lamb.LAMB(schedule, weight_decay_rate=0.01, exclude_from_weight_decay=GARDEN_NO_DECAY)
-                 if settings.optimizer == "lamb" else create_garden_optimizer(schedule))
+    optimizer = (
+        lamb.LAMB(schedule, weight_decay_rate=0.01, exclude_from_weight_decay=GARDEN_NO_DECAY)
+        if settings.optimizer == "lamb"
+        else create_garden_optimizer(schedule)
+    )
     variables = model.trainable_variables
     # Creates its state.
     optimizer.apply_gradients([(tf.zeros_like(variable), variable) for variable in variables])
@@ -74,18 +96,28 @@ def create_peer_step(settings, config, features):
     @tf.function(jit_compile=True, autograph=False)
     def step(features):
         task.train_step(features, model, optimizer, metrics)
+
     return step, inputs
 
 
 def create_peer_config(config):
     """Creates the task's config for a BertConfig's model, with a next sentence head."""
     encoder = encoders.BertEncoderConfig(
-        vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
-        num_attention_heads=config.num_attention_heads, hidden_activation=config.hidden_act,
-        intermediate_size=config.intermediate_size, dropout_rate=config.hidden_dropout_prob,
+        vocab_size=config.vocab_size,
+        hidden_size=config.hidden_size,
+        num_layers=config.num_hidden_layers,
+        num_attention_heads=config.num_attention_heads,
+        hidden_activation=config.hidden_act,
+        intermediate_size=config.intermediate_size,
+        dropout_rate=config.hidden_dropout_prob,
         attention_dropout_rate=config.attention_probs_dropout_prob,
-        max_position_embeddings=config.max_position_embeddings, type_vocab_size=config.type_vocab_size)
+        max_position_embeddings=config.max_position_embeddings,
+        type_vocab_size=config.type_vocab_size,
+    )
     return bert.PretrainerConfig(
         encoder=encoders.EncoderConfig(type="bert", bert=encoder),
-        cls_heads=[bert.ClsHeadConfig(inner_dim=config.hidden_size, num_classes=2, name="next_sentence")],
-        mlm_activation="gelu")
+        cls_heads=[
+            bert.ClsHeadConfig(inner_dim=config.hidden_size, num_classes=2, name="next_sentence")
+        ],
+        mlm_activation="gelu",
+    )

@@ -16,7 +16,6 @@ import tensorflow as tf
 WEIGHT_DECAY, CLIPPING_NORM = 0.01, 1.0
 
 
-
 class Peer:
     """The trainer."""
 
@@ -26,22 +25,29 @@ class Peer:
         if options["dtype"] == "bfloat16":
             keras.config.set_dtype_policy("mixed_bfloat16")
         preprocessor = keras_hub.models.BertTextClassifierPreprocessor.from_preset(
-            checkpoint, sequence_length=options["max_seq_length"])
+            checkpoint, sequence_length=options["max_seq_length"]
+        )
         model = keras_hub.models.BertTextClassifier.from_preset(
-            checkpoint, num_classes=options["num_labels"], preprocessor=preprocessor)
+            checkpoint, num_classes=options["num_labels"], preprocessor=preprocessor
+        )
 
         def load(rows):
             text_a, text_b, labels = rows
             return tf.data.Dataset.from_tensor_slices(
-                ((text_a, text_b) if text_b is not None else text_a, labels))
+                ((text_a, text_b) if text_b is not None else text_a, labels)
+            )
 
         batch_size = options["train_batch_size"]
         count = len(training[2])
         steps = int(options["num_train_epochs"] * math.ceil(count / batch_size))
         schedule = keras.optimizers.schedules.PolynomialDecay(options["learning_rate"], steps, 0.0)
-        optimizer = keras.optimizers.AdamW(schedule, weight_decay=WEIGHT_DECAY, global_clipnorm=CLIPPING_NORM)
+        optimizer = keras.optimizers.AdamW(
+            schedule, weight_decay=WEIGHT_DECAY, global_clipnorm=CLIPPING_NORM
+        )
         optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-        model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        model.compile(
+            optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        )
         batches = load(training).shuffle(count, options["random_seed"]).batch(batch_size).repeat()
         model.fit(batches, epochs=1, steps_per_epoch=steps, verbose=0)
         # A tuple of one element, because Keras would read a pair as inputs and labels.

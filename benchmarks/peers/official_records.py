@@ -22,8 +22,22 @@ class Peer:
         """Creates the records of a text file; settings: InstanceSettings."""
         length, predictions = settings.max_seq_length, settings.max_predictions_per_seq
         instances = create_pretraining_data.create_training_instances(
-            [text], self._tokenizer, create_pretraining_data.get_processor_text_fn(False, True), length,
-            settings.dupe_factor, settings.short_seq_prob, settings.masked_lm_prob, predictions,
-            rng=random.Random(self._seed))
+            [text],
+            self._tokenizer,
+            create_pretraining_data.get_processor_text_fn(False, True),
+            length,
+            settings.dupe_factor,
+            settings.short_seq_prob,
+            settings.masked_lm_prob,
+            predictions,
+            rng=random.Random(self._seed),
+        )
         create_pretraining_data.write_instance_to_example_files(
-            instances, self._tokenizer, length, predictions, [path], gzip_compress=False, use_v2_feature_names=False)
+            instances,
+            self._tokenizer,
+            length,
+            predictions,
+            [path],
+            gzip_compress=False,
+            use_v2_feature_names=False,
+        )

@@ -31,14 +31,24 @@ class Peer:
 
 def write_int8_model(sizes, folder):
     """Writes the model into a directory; returns the path of the ONNX file."""
-    model = transformers.BertModel(transformers.BertConfig(**sizes, attn_implementation="eager")).eval()
+    model = transformers.BertModel(
+        transformers.BertConfig(**sizes, attn_implementation="eager")
+    ).eval()
     float_path, path = os.path.join(folder, "float32.onnx"), os.path.join(folder, "int8.onnx")
     torch.onnx.export(
-        PooledOutput(model), (torch.ones([2, 16], dtype=torch.long),) * 3, float_path, input_names=INPUTS,
-        output_names=["pooled"], dynamo=False, opset_version=17,
-        dynamic_axes={"pooled": {0: "batch"}} | {name: {0: "batch", 1: "length"} for name in INPUTS})
+        PooledOutput(model),
+        (torch.ones([2, 16], dtype=torch.long),) * 3,
+        float_path,
+        input_names=INPUTS,
+        output_names=["pooled"],
+        dynamo=False,
+        opset_version=17,
+        dynamic_axes={"pooled": {0: "batch"}}
+        | {name: {0: "batch", 1: "length"} for name in INPUTS},
+    )
     onnxruntime.quantization.quantize_dynamic(
-        float_path, path, weight_type=onnxruntime.quantization.QuantType.QInt8)
+        float_path, path, weight_type=onnxruntime.quantization.QuantType.QInt8
+    )
     return path
 
 

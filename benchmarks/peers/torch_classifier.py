@@ -34,25 +34,44 @@ class Peer:
         torch.manual_seed(options["random_seed"])
         tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            checkpoint, num_labels=options["num_labels"])
+            checkpoint, num_labels=options["num_labels"]
+        )
         collate = transformers.DataCollatorWithPadding(tokenizer)
 
         def load(rows, shuffle):
             text_a, text_b, labels = rows
-            encoded = tokenizer(text_a, text_b, truncation=True, max_length=options["max_seq_length"])
-            examples = [{**{name: values[place] for name, values in encoded.items()}, "labels": label}
-                        for place, label in enumerate(labels)]
-            return torch.utils.data.DataLoader(examples, options["train_batch_size"], shuffle, collate_fn=collate)
+            encoded = tokenizer(
+                text_a, text_b, truncation=True, max_length=options["max_seq_length"]
+            )
+            examples = [
+                {**{name: values[place] for name, values in encoded.items()}, "labels": label}
+                for place, label in enumerate(labels)
+            ]
+            return torch.utils.data.DataLoader(
+                examples, options["train_batch_size"], shuffle, collate_fn=collate
+            )
 
         batches = load(training, True)
-        groups = [[value for name, value in model.named_parameters() if (value.ndim < 2) == without_decay]
-                  for without_decay in (True, False)]
-        optimizer = torch.optim.AdamW([{"params": groups[0], "weight_decay": 0.0},
-                                       {"params": groups[1], "weight_decay": WEIGHT_DECAY}], options["learning_rate"])
+        groups = [
+            [value for name, value in model.named_parameters() if (value.ndim < 2) == without_decay]
+            for without_decay in (True, False)
+        ]
+        optimizer = torch.optim.AdamW(
+            [
+                {"params": groups[0], "weight_decay": 0.0},
+                {"params": groups[1], "weight_decay": WEIGHT_DECAY},
+            ],
+            options["learning_rate"],
+        )
         steps = int(options["num_train_epochs"] * len(batches))
-        schedule = transformers.get_linear_schedule_with_warmup(optimizer, int(WARMUP * steps), steps)
-        use_dtype = (torch.autocast("cpu", torch.bfloat16) if options["dtype"] == "bfloat16"
-                     else contextlib.nullcontext())
+        schedule = transformers.get_linear_schedule_with_warmup(
+            optimizer, int(WARMUP * steps), steps
+        )
+        use_dtype = (
+            torch.autocast("cpu", torch.bfloat16)
+            if options["dtype"] == "bfloat16"
+            else contextlib.nullcontext()
+        )
         model.train()
         while steps:
             for batch in batches:

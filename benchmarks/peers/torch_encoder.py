@@ -15,7 +15,9 @@ class Peer:
 
     def __init__(self, sizes):
         torch.set_num_threads(len(os.sched_getaffinity(0)))
-        self._model = transformers.BertModel(transformers.BertConfig(**sizes)).to(torch.bfloat16).eval()
+        self._model = (
+            transformers.BertModel(transformers.BertConfig(**sizes)).to(torch.bfloat16).eval()
+        )
 
     def answer(self, inputs):
         """Computes the output for a dict of name to int64 array [B, S]."""

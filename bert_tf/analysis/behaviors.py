@@ -23,17 +23,36 @@ class Measure(NamedTuple):
 
 
 MEASURES = (
-    Measure("entropy", "entropy", "Entropy of the attention of a token, in nats: 0 if it goes to only one token."),
+    Measure(
+        "entropy",
+        "entropy",
+        "Entropy of the attention of a token, in nats: 0 if it goes to only one token.",
+    ),
     Measure("distance", "distance", "Mean distance to the attended token, in tokens."),
     Measure("same", "same token", "Attention of a token to itself.", True),
-    Measure("previous", "previous token", "Attention to the previous token, from all tokens except the first.", True),
-    Measure("next", "next token", "Attention to the next token, from all tokens except the last.", True),
+    Measure(
+        "previous",
+        "previous token",
+        "Attention to the previous token, from all tokens except the first.",
+        True,
+    ),
+    Measure(
+        "next", "next token", "Attention to the next token, from all tokens except the last.", True
+    ),
     Measure("cls", "[CLS]", "Attention to [CLS].", True),
     Measure("sep", "[SEP]", "Attention to [SEP].", True),
-    Measure("punctuation", "punctuation", "Attention to tokens that are one punctuation mark.", True),
+    Measure(
+        "punctuation", "punctuation", "Attention to tokens that are one punctuation mark.", True
+    ),
     Measure("first_text", "first text", "Attention to the first text, without [CLS] and [SEP]."),
-    Measure("second_text", "second text", "For pairs: attention to the second text, without its [SEP]."),
-    Measure("other_text", "other text", "For pairs: attention from tokens of one text to tokens of the other."),
+    Measure(
+        "second_text", "second text", "For pairs: attention to the second text, without its [SEP]."
+    ),
+    Measure(
+        "other_text",
+        "other text",
+        "For pairs: attention from tokens of one text to tokens of the other.",
+    ),
 )
 NAMES = tuple(measure.name for measure in MEASURES)
 DIRECTIONS = ("dependent to head", "head to dependent")
@@ -61,8 +80,15 @@ class Tokens(NamedTuple):
         is_second = features["segment_ids"] > 0
         is_text = real & ~is_cls & ~is_sep
         in_pair = real & tf.reduce_any(is_second & is_text, axis=1, keepdims=True)
-        masks = (real, is_cls & real, is_sep & real, tf.gather(is_punctuation, ids) & is_text, is_text & ~is_second,
-                 is_text & is_second, in_pair)
+        masks = (
+            real,
+            is_cls & real,
+            is_sep & real,
+            tf.gather(is_punctuation, ids) & is_text,
+            is_text & ~is_second,
+            is_text & is_second,
+            in_pair,
+        )
         return cls(*(tf.cast(mask, tf.float32) for mask in masks))
 
 
@@ -87,13 +113,22 @@ def sum_measures(attention, tokens):
     weights = tf.cast(distances, tf.float32) * tokens.real[:, :, tf.newaxis]  # [B, S, S]
     logs = tf.math.log(tf.maximum(attention, LEAST_PROBABILITY))
     entropy = -tf.einsum("bnq,bq->n", tf.reduce_sum(attention * logs, axis=-1), tokens.real)
-    return tf.stack([
-        entropy, tf.einsum("bnqk,bqk->n", attention, weights),
-        _diagonal(attention, tokens.real, 0), _diagonal(attention, tokens.real[:, 1:], -1),
-        _diagonal(attention, tokens.real[:, 1:], 1),
-        sum_attention(by_all, tokens.cls), sum_attention(by_all, tokens.sep), sum_attention(by_all, tokens.punctuation),
-        sum_attention(by_all, tokens.first), sum_attention(by_pairs, tokens.second),
-        sum_attention(by_first, tokens.second) + sum_attention(by_second, first)], axis=-1)
+    return tf.stack(
+        [
+            entropy,
+            tf.einsum("bnqk,bqk->n", attention, weights),
+            _diagonal(attention, tokens.real, 0),
+            _diagonal(attention, tokens.real[:, 1:], -1),
+            _diagonal(attention, tokens.real[:, 1:], 1),
+            sum_attention(by_all, tokens.cls),
+            sum_attention(by_all, tokens.sep),
+            sum_attention(by_all, tokens.punctuation),
+            sum_attention(by_all, tokens.first),
+            sum_attention(by_pairs, tokens.second),
+            sum_attention(by_first, tokens.second) + sum_attention(by_second, first),
+        ],
+        axis=-1,
+    )
 
 
 def count_tokens(tokens):
@@ -102,7 +137,9 @@ def count_tokens(tokens):
     neighbors = tf.reduce_sum(tokens.real[:, 1:])
     pairs = tf.reduce_sum(tokens.in_pair)
     in_texts = tf.reduce_sum(tokens.in_pair * (tokens.first + tokens.second))
-    return tf.stack([every, every, every, neighbors, neighbors, every, every, every, every, pairs, in_texts])
+    return tf.stack(
+        [every, every, every, neighbors, neighbors, every, every, every, every, pairs, in_texts]
+    )
 
 
 def _diagonal(attention, counted, offset):

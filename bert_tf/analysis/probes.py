@@ -65,7 +65,9 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
     num_layers, width = train.vectors.shape[1:]
     # Normalizes each column of each layer to mean 0 and standard deviation 1 over the items.
     mean = tf.constant(train.vectors.mean(axis=0, dtype=np.float32))
-    scale = tf.constant(1 / np.maximum(train.vectors.std(axis=0, dtype=np.float32), LEAST_DEVIATION))
+    scale = tf.constant(
+        1 / np.maximum(train.vectors.std(axis=0, dtype=np.float32), LEAST_DEVIATION)
+    )
     mix = ScalarMix(num_layers)
     kernels = tf.Variable(tf.zeros([num_layers + 1, train.items.shape[1] * width, len(classes)]))
     biases = tf.Variable(tf.zeros([num_layers + 1, 1, len(classes)]))
@@ -75,10 +77,21 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
         layers = tf.transpose((vectors - mean) * scale, [2, 0, 1, 3])  # [K, B, A, D]
         inputs = tf.concat([layers, mix(layers)[tf.newaxis]], axis=0)
         shape = tf.shape(inputs)
-        return tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), kernels) + biases
+        return (
+            tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), kernels)
+            + biases
+        )
 
-    _train(compute_logits, [kernels, biases, *mix.trainable_variables], train,
-           np.array([classes[label] for label in train.labels]), epochs, batch_size, learning_rate, seed)
+    _train(
+        compute_logits,
+        [kernels, biases, *mix.trainable_variables],
+        train,
+        np.array([classes[label] for label in train.labels]),
+        epochs,
+        batch_size,
+        learning_rate,
+        seed,
+    )
     dev_classes = np.array([classes.get(label, -1) for label in dev.labels])
     right = 0
     for start in range(0, len(dev_classes), ROWS_AT_A_TIME):
@@ -86,13 +99,16 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
         predicted = tf.argmax(compute_logits(dev.gather(rows)), axis=-1).numpy()  # [K + 1, rows]
         right += (predicted == dev_classes[rows]).sum(axis=1)
     accuracy = right / len(dev_classes)
-    return ProbeResult(accuracy[:-1], float(accuracy[-1]), mix.layer_weights.numpy().astype(np.float64))
+    return ProbeResult(
+        accuracy[:-1], float(accuracy[-1]), mix.layer_weights.numpy().astype(np.float64)
+    )
 
 
 def _train(compute_logits, variables, train, classes, epochs, batch_size, learning_rate, seed):
     steps = max(1, -(-len(classes) // batch_size) * epochs)
     optimizer = tf_keras.optimizers.Adam(
-        tf_keras.optimizers.schedules.PolynomialDecay(learning_rate, steps, 0.0), jit_compile=False)
+        tf_keras.optimizers.schedules.PolynomialDecay(learning_rate, steps, 0.0), jit_compile=False
+    )
     optimizer.build(variables)
 
     @tf.function(autograph=False, reduce_retracing=True)
@@ -100,7 +116,8 @@ def _train(compute_logits, variables, train, classes, epochs, batch_size, learni
         with tf.GradientTape() as tape:
             logits = compute_logits(vectors)
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-                labels=tf.repeat(labels[tf.newaxis], tf.shape(logits)[0], axis=0), logits=logits)
+                labels=tf.repeat(labels[tf.newaxis], tf.shape(logits)[0], axis=0), logits=logits
+            )
             # A sum, so the probes have independent gradients.
             loss = tf.reduce_sum(tf.reduce_mean(losses, axis=1))
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))

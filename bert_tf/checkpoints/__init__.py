@@ -17,5 +17,13 @@ from bert_tf.checkpoints.loading import (
     open_checkpoint,
 )
 
-__all__ = ["FORMATS", "checkpoint_files", "convert", "find_checkpoint", "holds_adapters",
-           "load_pretrained", "model_tensors", "open_checkpoint"]
+__all__ = [
+    "FORMATS",
+    "checkpoint_files",
+    "convert",
+    "find_checkpoint",
+    "holds_adapters",
+    "load_pretrained",
+    "model_tensors",
+    "open_checkpoint",
+]

@@ -46,7 +46,8 @@ def merge_adapters(tensors, scale=None):
     for name in scopes:
         kernel, a, b = (tensors[f"{name}{leaf}"] for leaf in ("/kernel", A, B))
         plain[f"{name}/kernel"] = kernel.map(
-            kernel.shape, lambda value, a=a, b=b: value + np.float32(scale) * (a.read() @ b.read()))
+            kernel.shape, lambda value, a=a, b=b: value + np.float32(scale) * (a.read() @ b.read())
+        )
     return plain
 
 
@@ -62,7 +63,9 @@ def write(path, tensors, heads):
     names = sorted({*heads, *(name for name in tensors if name.endswith((A, B)))})
     scale = float(tensors[SCALE].read())
     values = {name: np.ascontiguousarray(tensors[name].read()) for name in names}
-    content = safetensors.numpy.save(values, {"format": FORMAT, SCALE: repr(scale), DIGEST: _digest(tensors, names)})
+    content = safetensors.numpy.save(
+        values, {"format": FORMAT, SCALE: repr(scale), DIGEST: _digest(tensors, names)}
+    )
     with new_file(path, "wb") as file:
         file.write(content)
     return len(content)
@@ -79,19 +82,33 @@ def apply_adapter_file(checkpoint, path):
         try:
             with safetensors.safe_open(local, framework="numpy") as file:
                 keys, metadata = file.keys(), file.metadata() or {}
-                values = {key: check_weights(f"`adapter`={path}", key, file.get_tensor(key)) for key in keys}
+                values = {
+                    key: check_weights(f"`adapter`={path}", key, file.get_tensor(key))
+                    for key in keys
+                }
         except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(f"`adapter`={path}: is not a safetensors file, or is corrupted: {error}") from error
+            raise InputError(
+                f"`adapter`={path}: is not a safetensors file, or is corrupted: {error}"
+            ) from error
     scopes = {name.removesuffix(A) for name in values if name.endswith(A)}
     if metadata.get("format") != FORMAT:
         raise InputError(f"`adapter`={path}: does not contain adapters of these scripts")
-    tensors = {name: StoredTensor(list(value.shape), functools.partial(np.asarray, value))
-               for name, value in values.items()}
+    tensors = {
+        name: StoredTensor(list(value.shape), functools.partial(np.asarray, value))
+        for name, value in values.items()
+    }
     base = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("bert/")}
-    if {f"{scope}/kernel" for scope in scopes} - base.keys() or _digest(base, tensors) != metadata[DIGEST]:
-        raise InputError(f"`adapter`={path}: was trained on weights other than those of {checkpoint.path}")
-    return dataclasses.replace(checkpoint, kind=f"{checkpoint.kind} and {path}",
-                               tensors=merge_adapters({**base, **tensors}, float(metadata[SCALE])))
+    if {f"{scope}/kernel" for scope in scopes} - base.keys() or _digest(base, tensors) != metadata[
+        DIGEST
+    ]:
+        raise InputError(
+            f"`adapter`={path}: was trained on weights other than those of {checkpoint.path}"
+        )
+    return dataclasses.replace(
+        checkpoint,
+        kind=f"{checkpoint.kind} and {path}",
+        tensors=merge_adapters({**base, **tensors}, float(metadata[SCALE])),
+    )
 
 
 def _digest(tensors, names):

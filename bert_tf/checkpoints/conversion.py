@@ -18,8 +18,18 @@ from bert_tf.variables import POSITION_EMBEDDINGS
 FORMATS = {"tf1": tf1, "model_garden": model_garden, "huggingface": huggingface}
 
 
-def convert(source, output, output_format, config=None, vocab_file=None, *, task=None, tokenizer=None,
-            adapter=None, max_position_embeddings=None):
+def convert(
+    source,
+    output,
+    output_format,
+    config=None,
+    vocab_file=None,
+    *,
+    task=None,
+    tokenizer=None,
+    adapter=None,
+    max_position_embeddings=None,
+):
     """Converts a checkpoint.
 
     Args:
@@ -51,7 +61,9 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     if config is None:
         config_path = find_config(checkpoint.path)
         if config_path is None:
-            raise InputError(f"`bert_config_file` is required: there is no config next to {checkpoint.path}")
+            raise InputError(
+                f"`bert_config_file` is required: there is no config next to {checkpoint.path}"
+            )
         config = read_config(config_path)
     check_config(checkpoint, config)
     if adapter:
@@ -60,27 +72,37 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
         checkpoint, config = extend_positions(checkpoint, config, max_position_embeddings)
     entries = count_ids(read_vocabulary(to_vocab_txt(vocab_file))) if vocab_file else 0
     if entries > config.vocab_size:
-        raise InputError(f"`vocab_file`={vocab_file}: has {entries} entries, but the model has {config.vocab_size}; "
-                         "set the vocabulary of the model")
+        raise InputError(
+            f"`vocab_file`={vocab_file}: has {entries} entries, but the model has {config.vocab_size}; "
+            "set the vocabulary of the model"
+        )
 
     writer = FORMATS[output_format]
     format_options, tokenizer_settings = {}, {}
     if writer is huggingface:
         format_options = {"task": task}
         if vocab_file:
-            tokenizer_settings = {"model_max_length": config.max_position_embeddings,
-                                  "tokenizer_class": "BertTokenizer"}
+            tokenizer_settings = {
+                "model_max_length": config.max_position_embeddings,
+                "tokenizer_class": "BertTokenizer",
+            }
     left_out = writer.write(output, checkpoint.tensors, config, **format_options)
     tokenizer = dataclasses.replace(tokenizer or TokenizerFiles(), vocab_file=vocab_file)
     save_tokenizer(output, tokenizer, **tokenizer_settings)
     shapes = [tensor.shape for name, tensor in checkpoint.tensors.items() if name not in left_out]
-    lines = [f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
-             f"{sum(map(math.prod, shapes)):,} parameters"]
+    lines = [
+        f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
+        f"{sum(map(math.prod, shapes)):,} parameters"
+    ]
     if left_out:
-        lines.append(f"  not written, since the format does not support them: {', '.join(left_out)}")
+        lines.append(
+            f"  not written, since the format does not support them: {', '.join(left_out)}"
+        )
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":
-        lines.append("  hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original "
-                     "BERT compute the tanh form")
+        lines.append(
+            "  hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original "
+            "BERT compute the tanh form"
+        )
     return lines
 
 
@@ -99,8 +121,10 @@ def extend_positions(checkpoint, config, length):
     """
     rows = config.max_position_embeddings
     if length <= rows:
-        raise InputError(f"`max_position_embeddings`={length}: must be greater than {rows}, the number of "
-                         "position embeddings of the model")
+        raise InputError(
+            f"`max_position_embeddings`={length}: must be greater than {rows}, the number of "
+            "position embeddings of the model"
+        )
     config = dataclasses.replace(config, max_position_embeddings=length)
     table = checkpoint.tensors[POSITION_EMBEDDINGS]
     longer = table.map([length, table.shape[1]], lambda values: values[np.arange(length) % rows])

@@ -57,17 +57,27 @@ NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")
 
 # Starts of keys in DistilBERT and ELECTRA -> those of the same tensors in BERT.
 RELATIVE_KEYS = {
-    "electra.": "bert.", "distilbert.": "bert.", "transformer.": "bert.transformer.",
-    "pre_classifier.": "bert.pooler.dense.", "classifier.dense.": "bert.pooler.dense.",
-    "classifier.out_proj.": "classifier.", "sequence_summary.summary.": "bert.pooler.dense.",
-    "vocab_transform.": "cls.predictions.transform.dense.", "vocab_layer_norm.": "cls.predictions.transform.LayerNorm.",
-    "vocab_projector.bias": "cls.predictions.bias", "vocab_projector.weight": TIED_KERNEL,
+    "electra.": "bert.",
+    "distilbert.": "bert.",
+    "transformer.": "bert.transformer.",
+    "pre_classifier.": "bert.pooler.dense.",
+    "classifier.dense.": "bert.pooler.dense.",
+    "classifier.out_proj.": "classifier.",
+    "sequence_summary.summary.": "bert.pooler.dense.",
+    "vocab_transform.": "cls.predictions.transform.dense.",
+    "vocab_layer_norm.": "cls.predictions.transform.LayerNorm.",
+    "vocab_projector.bias": "cls.predictions.bias",
+    "vocab_projector.weight": TIED_KERNEL,
 }
 # Parts of a layer in DistilBERT -> those in BERT.
 DISTILBERT_PARTS = {
-    "attention.q_lin": "attention.self.query", "attention.k_lin": "attention.self.key",
-    "attention.v_lin": "attention.self.value", "attention.out_lin": "attention.output.dense",
-    "sa_layer_norm": "attention.output.LayerNorm", "ffn.lin1": "intermediate.dense", "ffn.lin2": "output.dense",
+    "attention.q_lin": "attention.self.query",
+    "attention.k_lin": "attention.self.key",
+    "attention.v_lin": "attention.self.value",
+    "attention.out_lin": "attention.output.dense",
+    "sa_layer_norm": "attention.output.LayerNorm",
+    "ffn.lin1": "intermediate.dense",
+    "ffn.lin2": "output.dense",
     "output_layer_norm": "output.LayerNorm",
 }
 DISTILBERT_LAYER = re.compile(r"bert\.transformer\.(layer\.\d+)\.(.+)\.(weight|bias)")
@@ -91,7 +101,10 @@ def read(path):
     config_path, settings, tensors = os.path.join(os.path.dirname(path), CONFIG_NAME), {}, {}
     if files.at(config_path).exists():
         config = read_config(os.path.dirname(path))
-        settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads", "pooler_act")}
+        settings = {
+            name: getattr(config, name)
+            for name in ("hidden_act", "num_attention_heads", "pooler_act")
+        }
     for part in _list_parts(path):
         file = _open(part)
         keys = file.keys()
@@ -100,13 +113,19 @@ def read(path):
             if name is not None:
                 tensor = _to_stored_tensor(path, file, key)
                 is_transposed = name.endswith(TRANSPOSED)
-                tensors[name] = tensor.map(tensor.shape[::-1], np.transpose) if is_transposed else tensor
+                tensors[name] = (
+                    tensor.map(tensor.shape[::-1], np.transpose) if is_transposed else tensor
+                )
     if WORD_EMBEDDINGS not in tensors:
-        raise InputError(f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight")
+        raise InputError(
+            f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight"
+        )
     tied = tensors.pop(TIED_KERNEL, None)
     if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
-        raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with an "
-                         "untied output kernel are not supported")
+        raise InputError(
+            f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with an "
+            "untied output kernel are not supported"
+        )
     return Checkpoint(path, KIND, tensors, settings)
 
 
@@ -143,17 +162,25 @@ def write(folder, tensors, config, task=None):
     values = {}
     for name in sorted(set(tensors) - set(left_out)):
         value = tensors[name].read()
-        key = keys[name].removeprefix("bert.") if of_model["architectures"] == ["BertModel"] else keys[name]
+        key = (
+            keys[name].removeprefix("bert.")
+            if of_model["architectures"] == ["BertModel"]
+            else keys[name]
+        )
         # safetensors writes the memory layout, regardless of the strides.
         values[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
     with new_files(folder) as unfinished:
-        config_path, weights_path = (os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME))
+        config_path, weights_path = (
+            os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME)
+        )
         with open(config_path, "w", encoding="utf-8") as file:
             file.write(json.dumps(of_model, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
         try:
             safetensors.numpy.save_file(values, weights_path, metadata={"format": "pt"})
         except safetensors.SafetensorError as error:  # a full disk, for example
-            raise OSError(f"{os.path.join(folder, WEIGHTS_NAME)}: cannot be written: {error}") from error
+            raise OSError(
+                f"{os.path.join(folder, WEIGHTS_NAME)}: cannot be written: {error}"
+            ) from error
         # safetensors makes its file readable only by the owner.
         shutil.copymode(config_path, weights_path)
     return left_out
@@ -220,8 +247,12 @@ def _list_parts(path):
         return [path]
     weight_map = read_json_object(path).get("weight_map")
     if not isinstance(weight_map, dict) or not all(
-            isinstance(name, str) and name and os.path.basename(name) == name for name in weight_map.values()):
-        raise InputError(f"{path}: is corrupted; it has no weight_map of tensors to files in the same directory")
+        isinstance(name, str) and name and os.path.basename(name) == name
+        for name in weight_map.values()
+    ):
+        raise InputError(
+            f"{path}: is corrupted; it has no weight_map of tensors to files in the same directory"
+        )
     return sorted({os.path.join(os.path.dirname(path), name) for name in weight_map.values()})
 
 
@@ -232,11 +263,15 @@ def _open(path):
             return safetensors.safe_open(local, framework="numpy")
         # OSError: for example, a directory of that name.
         except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(f"{path}: is not a safetensors file, or is corrupted: {error}") from error
+            raise InputError(
+                f"{path}: is not a safetensors file, or is corrupted: {error}"
+            ) from error
 
 
 def _to_stored_tensor(path, file, key):
-    return StoredTensor(file.get_slice(key).get_shape(), lambda: check_weights(path, key, file.get_tensor(key)))
+    return StoredTensor(
+        file.get_slice(key).get_shape(), lambda: check_weights(path, key, file.get_tensor(key))
+    )
 
 
 def get_model_settings(tensors, task):
@@ -247,8 +282,13 @@ def get_model_settings(tensors, task):
     that Hugging Face does not support are ignored.
     """
     if OUTPUT_BIAS in tensors:
-        return {"architectures": ["BertForPreTraining" if f"{NEXT_SENTENCE}output_weights" in tensors else
-                                  "BertForMaskedLM"]}
+        return {
+            "architectures": [
+                "BertForPreTraining"
+                if f"{NEXT_SENTENCE}output_weights" in tensors
+                else "BertForMaskedLM"
+            ]
+        }
     for kind in KINDS.values():
         if kind.head_scope and f"{kind.head_scope}output_weights" in tensors:
             return get_task_settings(kind.name)
@@ -260,5 +300,7 @@ def get_model_settings(tensors, task):
         del settings["problem_type"]  # unknown
         return settings
     if (len(task.labels) or 1) != outputs:
-        raise InputError(f"the task has {len(task.labels)} labels, but the model has {outputs} outputs")
+        raise InputError(
+            f"the task has {len(task.labels)} labels, but the model has {outputs} outputs"
+        )
     return get_task_settings(task.kind, task.labels, task.multi_label)

@@ -52,16 +52,20 @@ def open_checkpoint(path):
         return model_garden.read(file)
     if not names:
         return tf1.read(file)
-    raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of tf-models-official; "
-                     f"its first variable is {min(names)}")
+    raise InputError(
+        f"{location}: the checkpoint does not contain a BERT of this project or of tf-models-official; "
+        f"its first variable is {min(names)}"
+    )
 
 
 def _read_training_checkpoint(file):
     """Reads the weights of a TensorFlowFile of this project's training loop, by variable name,
     with merged adapters."""
     if not any(key.startswith(_MODEL) for key in file.variable_names):
-        raise InputError(f"{file.prefix}: was not written by these scripts (save_weights of Keras, for example); load "
-                         "it into the model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)")
+        raise InputError(
+            f"{file.prefix}: was not written by these scripts (save_weights of Keras, for example); load "
+            "it into the model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)"
+        )
     tensors = {}
     for key, name in file.variable_names.items():
         if key.startswith(_MODEL) and _DROPOUT_STATE not in key:
@@ -76,7 +80,8 @@ def holds_adapters(path):
     """
     location = find_checkpoint(path)
     return not location.endswith(WEIGHTS_SUFFIXES) and (
-        adapters.SCALE in tf1.TensorFlowFile(location).variable_names.values())
+        adapters.SCALE in tf1.TensorFlowFile(location).variable_names.values()
+    )
 
 
 def find_checkpoint(path):
@@ -96,14 +101,20 @@ def find_checkpoint(path):
     if files.at(path).is_dir():
         prefix = find_latest_checkpoint(path) or os.path.join(path, tf1.CHECKPOINT_NAME)
         weights = weights_in(path)
-        if not files.at(prefix + ".index").exists() and not weights and saved_models.is_encoder(path):
+        if (
+            not files.at(prefix + ".index").exists()
+            and not weights
+            and saved_models.is_encoder(path)
+        ):
             prefix = os.path.join(path, saved_models.VARIABLES_NAME)
     has_index = files.at(prefix + ".index").exists()
     if not has_index and not weights:
         raise InputError(f"{path}: no checkpoint found (*.index or model.safetensors)")
     if has_index and weights and not weights.endswith(REJECTED_SUFFIXES):
-        raise InputError(f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set one of "
-                         "them instead of the directory")
+        raise InputError(
+            f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set one of "
+            "them instead of the directory"
+        )
     return prefix if has_index else weights
 
 
@@ -113,7 +124,11 @@ def checkpoint_files(path):
     if location.endswith(WEIGHTS_SUFFIXES):
         return huggingface.list_files(location)
     folder, prefix = os.path.split(location)
-    return [os.path.join(folder, name) for name in files.at(folder).names() if name.startswith(f"{prefix}.")]
+    return [
+        os.path.join(folder, name)
+        for name in files.at(folder).names()
+        if name.startswith(f"{prefix}.")
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,10 +144,13 @@ class LoadReport:
     unused: tuple[str, ...]
 
     def __str__(self):
-        notes = {"not in the checkpoint, initial values kept": self.missing,
-                 "in the checkpoint, not used": self.unused}
+        notes = {
+            "not in the checkpoint, initial values kept": self.missing,
+            "in the checkpoint, not used": self.unused,
+        }
         return f"{self.path}: {len(self.loaded)} variables loaded" + "".join(
-            f"; {note}: {', '.join(names)}" for note, names in notes.items() if names)
+            f"; {note}: {', '.join(names)}" for note, names in notes.items() if names
+        )
 
 
 def load_pretrained(model, path, *, leave=(), layers=()):
@@ -153,7 +171,11 @@ def load_pretrained(model, path, *, leave=(), layers=()):
         if a shape, or a known activation or number of heads, differs. Then, nothing is loaded.
     """
     checkpoint = open_checkpoint(path)
-    check_settings(checkpoint, getattr(model, "encoder", model).config, "the model; use the checkpoint's config")
+    check_settings(
+        checkpoint,
+        getattr(model, "encoder", model).config,
+        "the model; use the checkpoint's config",
+    )
     sources, missing, used = [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
@@ -162,7 +184,10 @@ def load_pretrained(model, path, *, leave=(), layers=()):
             continue
         parts = variables.original_names(name)
         if layers:
-            parts = [_LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", part) for part in parts]
+            parts = [
+                _LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", part)
+                for part in parts
+            ]
         if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
             continue
@@ -173,24 +198,39 @@ def load_pretrained(model, path, *, leave=(), layers=()):
                 advice = "use the checkpoint's config"
                 if name == "output_weights":
                     advice = f"set `labels_file`, with the names of the {stored[0]} outputs"
-                raise InputError(f"{checkpoint.path}: {part} has shape {stored} in the checkpoint and {shape} in the "
-                                 f"model; {advice}")
+                raise InputError(
+                    f"{checkpoint.path}: {part} has shape {stored} in the checkpoint and {shape} in the "
+                    f"model; {advice}"
+                )
         sources.append((variable, [checkpoint.tensors[part] for part in parts]))
         used.update(parts)
-    needed = [name for name in missing if name.startswith("bert/") and not name.startswith(variables.POOLER)]
+    needed = [
+        name
+        for name in missing
+        if name.startswith("bert/") and not name.startswith(variables.POOLER)
+    ]
     if needed:
-        raise InputError(f"{checkpoint.path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more encoder "
-                         "variables; use the checkpoint's config")
+        raise InputError(
+            f"{checkpoint.path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more encoder "
+            "variables; use the checkpoint's config"
+        )
     # Read everything before assigning anything, since a file could be corrupted.
-    values = [np.concatenate([tensor.read() for tensor in tensors], axis=-1) for _, tensors in sources]
+    values = [
+        np.concatenate([tensor.read() for tensor in tensors], axis=-1) for _, tensors in sources
+    ]
     for (variable, _), value in zip(sources, values, strict=True):
         variable.assign(value)
     return LoadReport(
         path=checkpoint.path,
         loaded=tuple(variable.name.removesuffix(":0") for variable, _ in sources),
         missing=tuple(missing),
-        unused=tuple(sorted(name for name in set(checkpoint.tensors) - used
-                            if not (layers and _LAYER.match(name)))),
+        unused=tuple(
+            sorted(
+                name
+                for name in set(checkpoint.tensors) - used
+                if not (layers and _LAYER.match(name))
+            )
+        ),
     )
 
 

@@ -27,7 +27,13 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_files
 from bert_tf.huggingface_config import OWN_SETTINGS, reject_settings
 from bert_tf.model_folder.saved_models import CASING
-from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, POSITION_EMBEDDINGS, TOKEN_TYPE_EMBEDDINGS, WORD_EMBEDDINGS
+from bert_tf.variables import (
+    NEXT_SENTENCE,
+    OUTPUT_BIAS,
+    POSITION_EMBEDDINGS,
+    TOKEN_TYPE_EMBEDDINGS,
+    WORD_EMBEDDINGS,
+)
 
 KIND = "Model Garden checkpoint"
 
@@ -89,11 +95,17 @@ def read(file):
             continue
         canonical, stored = canonical_name(name) or name, file.tensor(key)
         if canonical in tensors:
-            raise InputError(f"{file.prefix}: the checkpoint contains {canonical} more than once, in two encoders")
+            raise InputError(
+                f"{file.prefix}: the checkpoint contains {canonical} more than once, in two encoders"
+            )
         axis = _find_head_axis(canonical)
         if axis is not None and len(stored.shape) == (3 if canonical.endswith("kernel") else 2):
             settings["num_attention_heads"] = stored.shape[axis]
-            shape = [*stored.shape[:axis], stored.shape[axis] * stored.shape[axis + 1], *stored.shape[axis + 2:]]
+            shape = [
+                *stored.shape[:axis],
+                stored.shape[axis] * stored.shape[axis + 1],
+                *stored.shape[axis + 2 :],
+            ]
             stored = stored.map(shape, functools.partial(np.reshape, shape=shape))
         elif canonical == f"{NEXT_SENTENCE}output_weights":
             stored = stored.map(stored.shape[::-1], np.transpose)
@@ -140,7 +152,9 @@ def write(folder, tensors, config):
     Raises:
       InputError: If the Model Garden does not support a setting of the model.
     """
-    reject_settings(config.to_dict(), ("attention_heads_per_layer", *OWN_SETTINGS), "the Model Garden's encoder")
+    reject_settings(
+        config.to_dict(), ("attention_heads_per_layer", *OWN_SETTINGS), "the Model Garden's encoder"
+    )
     objects, left_out = {}, []
     for canonical, tensor in sorted(tensors.items()):
         variables = _find_variables(canonical, f"{NEXT_SENTENCE}output_weights" in tensors)
@@ -149,7 +163,9 @@ def write(folder, tensors, config):
             continue
         value, axis = tensor.read(), _find_head_axis(canonical)
         if axis is not None:
-            value = value.reshape([*value.shape[:axis], config.num_attention_heads, -1, *value.shape[axis + 1:]])
+            value = value.reshape(
+                [*value.shape[:axis], config.num_attention_heads, -1, *value.shape[axis + 1 :]]
+            )
         elif canonical == f"{NEXT_SENTENCE}output_weights":
             value = value.T
         for name, paths in variables.items():
@@ -175,6 +191,7 @@ def _find_variables(canonical, has_next_sentence):
 
     Each object restores one other object, so the next sentence head's pooler is not the encoder's.
     """
+
     def below(parents, path):
         return [f"{parent}/{path}" for parent in parents]
 
@@ -183,7 +200,10 @@ def _find_variables(canonical, has_next_sentence):
         users = MASKED_LMS if canonical == WORD_EMBEDDINGS else ()
         return {name: below(ENCODERS, f"{attribute}/embeddings") + below(users, "embedding_table")}
     if canonical == OUTPUT_BIAS:
-        return {f"bert/{OUTPUT_BIAS}/bias": below(MASKED_LMS, "bias") + below(MASKED_LMS, "output_bias/bias")}
+        return {
+            f"bert/{OUTPUT_BIAS}/bias": below(MASKED_LMS, "bias")
+            + below(MASKED_LMS, "output_bias/bias")
+        }
     scope, _, leaf = canonical.rpartition("/")
     if scope in HEAD_PARTS:
         attribute, name = HEAD_PARTS[scope]
@@ -196,20 +216,29 @@ def _find_variables(canonical, has_next_sentence):
         return variables
     if canonical.startswith(NEXT_SENTENCE):
         leaf = "kernel" if canonical.endswith("weights") else "bias"
-        return {f"bert/next_sentence/logits/{leaf}": [f"model/classification_heads/0/out_proj/{leaf}"]}
+        return {
+            f"bert/next_sentence/logits/{leaf}": [f"model/classification_heads/0/out_proj/{leaf}"]
+        }
     match = re.fullmatch(r"bert/encoder/layer_(\d+)/(.+)", scope)
     if match:
         attribute, name = LAYER_PARTS[match[2]]
-        return {f"transformer/layer_{match[1]}/{name}/{leaf}": below(
-            ENCODERS, f"_transformer_layers/{match[1]}/{attribute}/{leaf}")}
+        return {
+            f"transformer/layer_{match[1]}/{name}/{leaf}": below(
+                ENCODERS, f"_transformer_layers/{match[1]}/{attribute}/{leaf}"
+            )
+        }
     return {}
 
 
 def _make_trackable(attributes):
     """Returns a trackable object with these attributes, a dict of name to a variable or the dict
     of an object."""
-    return tf.train.Checkpoint(**{name: _make_trackable(value) if isinstance(value, dict) else value
-                                  for name, value in attributes.items()})
+    return tf.train.Checkpoint(
+        **{
+            name: _make_trackable(value) if isinstance(value, dict) else value
+            for name, value in attributes.items()
+        }
+    )
 
 
 def _find_head_axis(name):

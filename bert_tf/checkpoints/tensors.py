@@ -41,12 +41,16 @@ def check_weights(path, name, value):
         name of the tensor.
     """
     if value.dtype.kind in "biu":
-        raise InputError(f"{path}: {name} has type {value.dtype}, but weights must be floating-point numbers; convert "
-                         "the model to float32")
+        raise InputError(
+            f"{path}: {name} has type {value.dtype}, but weights must be floating-point numbers; convert "
+            "the model to float32"
+        )
     value = np.asarray(value, np.float32)
     if not np.isfinite(value).all():
-        raise InputError(f"{path}: {name} contains numbers that are not finite (NaN or infinity); choose another "
-                         "checkpoint")
+        raise InputError(
+            f"{path}: {name} contains numbers that are not finite (NaN or infinity); choose another "
+            "checkpoint"
+        )
     return value
 
 
@@ -69,26 +73,40 @@ def check_settings(checkpoint, config, owner):
     """
     for name, value in checkpoint.settings.items():
         if getattr(config, name) != value:
-            raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
-                             f"in {owner}")
+            raise InputError(
+                f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
+                f"in {owner}"
+            )
 
 
 def check_config(checkpoint, config):
     """Raises InputError unless a checkpoint contains the encoder that a config describes."""
     check_settings(checkpoint, config, "the BERT config")
     shapes = variables.get_shapes(config)
-    shapes = {name: shape for name, shape in shapes.items() if not name.startswith(variables.POOLER)}
+    shapes = {
+        name: shape for name, shape in shapes.items() if not name.startswith(variables.POOLER)
+    }
     for name, shape in shapes.items():
         if name not in checkpoint.tensors:
-            raise InputError(f"{checkpoint.path}: the checkpoint has no {name}, which the BERT config requires")
+            raise InputError(
+                f"{checkpoint.path}: the checkpoint has no {name}, which the BERT config requires"
+            )
         if checkpoint.tensors[name].shape != shape:
-            raise InputError(f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the checkpoint "
-                             f"and {shape} in the BERT config")
-    embeddings = (variables.EMBEDDING_PROJECTION, variables.EMBEDDING_PROJECTION_BIAS, variables.TOKEN_TYPE_EMBEDDINGS)
+            raise InputError(
+                f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the checkpoint "
+                f"and {shape} in the BERT config"
+            )
+    embeddings = (
+        variables.EMBEDDING_PROJECTION,
+        variables.EMBEDDING_PROJECTION_BIAS,
+        variables.TOKEN_TYPE_EMBEDDINGS,
+    )
     for name in sorted(checkpoint.tensors.keys() - shapes):
         if name.startswith("bert/encoder/") or name in embeddings:
-            raise InputError(f"{checkpoint.path}: the checkpoint contains {name}, which the BERT config does not "
-                             "describe")
+            raise InputError(
+                f"{checkpoint.path}: the checkpoint contains {name}, which the BERT config does not "
+                "describe"
+            )
 
 
 def original_tensors(name, tensor):
@@ -99,5 +117,9 @@ def original_tensors(name, tensor):
         return {name: tensor}
     width = tensor.shape[-1] // len(names)
     shape = [*tensor.shape[:-1], width]
-    return {part: tensor.map(shape, lambda value, start=number * width: value[..., start : start + width])
-            for number, part in enumerate(names)}
+    return {
+        part: tensor.map(
+            shape, lambda value, start=number * width: value[..., start : start + width]
+        )
+        for number, part in enumerate(names)
+    }

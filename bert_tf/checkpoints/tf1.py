@@ -57,10 +57,16 @@ class TensorFlowFile:
     def tensor(self, key):
         """Returns a numeric tensor as StoredTensor; raises InputError if this key has none."""
         if key not in self._shapes:
-            raise InputError(f"{self.prefix}: the checkpoint cannot be read: it lists {key}, but does not contain it")
+            raise InputError(
+                f"{self.prefix}: the checkpoint cannot be read: it lists {key}, but does not contain it"
+            )
         if self._types[key] == tf.string:
-            raise InputError(f"{self.prefix}: {key} contains text in the checkpoint; a model requires numbers")
-        return StoredTensor(list(self._shapes[key]), lambda: check_weights(self.prefix, key, self._read(key)))
+            raise InputError(
+                f"{self.prefix}: {key} contains text in the checkpoint; a model requires numbers"
+            )
+        return StoredTensor(
+            list(self._shapes[key]), lambda: check_weights(self.prefix, key, self._read(key))
+        )
 
     def _read_variable_names(self):
         graph = trackable_object_graph_pb2.TrackableObjectGraph()
@@ -68,10 +74,15 @@ class TensorFlowFile:
             graph.ParseFromString(self._read(OBJECT_GRAPH))
         except (DecodeError, TypeError) as error:  # TypeError: it is a numeric tensor
             raise InputError(
-                f"{self.prefix}: the checkpoint cannot be read: its {OBJECT_GRAPH} is corrupted") from error
-        return {attribute.checkpoint_key: attribute.full_name
-                for node in graph.nodes for attribute in node.attributes
-                if attribute.full_name and not any(part in attribute.checkpoint_key for part in OPTIMIZER_STATE)}
+                f"{self.prefix}: the checkpoint cannot be read: its {OBJECT_GRAPH} is corrupted"
+            ) from error
+        return {
+            attribute.checkpoint_key: attribute.full_name
+            for node in graph.nodes
+            for attribute in node.attributes
+            if attribute.full_name
+            and not any(part in attribute.checkpoint_key for part in OPTIMIZER_STATE)
+        }
 
     @contextlib.contextmanager
     def _explain_errors(self):
@@ -84,8 +95,11 @@ class TensorFlowFile:
 
 def read(file):
     """Reads a TensorFlowFile of the original or of `write`, without optimizer slots."""
-    tensors = {name: file.tensor(name) for name in file
-               if name != GLOBAL_STEP and not name.endswith(OPTIMIZER_SUFFIXES)}
+    tensors = {
+        name: file.tensor(name)
+        for name in file
+        if name != GLOBAL_STEP and not name.endswith(OPTIMIZER_SUFFIXES)
+    }
     return Checkpoint(file.prefix, KIND, tensors)
 
 
@@ -109,8 +123,11 @@ def write(folder, tensors, config):
     values = [tf.identity(tensors[name].read()) for name in names]
     with new_files(folder) as unfinished:
         tf.raw_ops.SaveV2(
-            prefix=os.path.join(unfinished, CHECKPOINT_NAME), tensor_names=names,
-            shape_and_slices=[""] * len(names), tensors=values)
+            prefix=os.path.join(unfinished, CHECKPOINT_NAME),
+            tensor_names=names,
+            shape_and_slices=[""] * len(names),
+            tensors=values,
+        )
         write_config(unfinished, config)
     return ()
 

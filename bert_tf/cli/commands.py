@@ -12,12 +12,26 @@ import sys
 
 DISTRIBUTION = "bert-tf"
 SCRIPTS = {
-    "Data": ("data_prep.split_sentences", "data_prep.learn_vocab", "data_prep.create_pretraining_data",
-             "data_prep.inspect_records"),
-    "Pre-training and fine-tuning": ("run.run_pretraining", "run.run_classifier", "run.run_squad", "run.run_tagger",
-                                     "run.run_multiple_choice", "run.run_feature_based"),
+    "Data": (
+        "data_prep.split_sentences",
+        "data_prep.learn_vocab",
+        "data_prep.create_pretraining_data",
+        "data_prep.inspect_records",
+    ),
+    "Pre-training and fine-tuning": (
+        "run.run_pretraining",
+        "run.run_classifier",
+        "run.run_squad",
+        "run.run_tagger",
+        "run.run_multiple_choice",
+        "run.run_feature_based",
+    ),
     "Predictions": ("run.predict", "run.answer", "run.fill_mask", "run.extract_features"),
-    "Checkpoints and serving": ("run.export_saved_model", "run.evaluate_models", "run.convert_checkpoint"),
+    "Checkpoints and serving": (
+        "run.export_saved_model",
+        "run.evaluate_models",
+        "run.convert_checkpoint",
+    ),
     "Smaller models": ("run.run_distillation", "run.run_general_distillation", "run.prune_model"),
     "Analysis": ("run.attention_report", "run.analyze_attention", "run.probe_layers"),
     "Demonstration": ("run.demo",),
@@ -47,13 +61,17 @@ def check_packages():
     for package in ("run", "data_prep"):
         for owner in owners.get(package, ()):
             if owner != DISTRIBUTION:
-                sys.exit(f"bert-tf: {owner} from PyPI also installs the package {package!r}; remove it with pip "
-                         f"uninstall {owner}, then install {DISTRIBUTION} again")
+                sys.exit(
+                    f"bert-tf: {owner} from PyPI also installs the package {package!r}; remove it with pip "
+                    f"uninstall {owner}, then install {DISTRIBUTION} again"
+                )
 
 
 def list_scripts():
     """Returns the list of scripts, str of several lines."""
-    lines = ["usage: bert-tf SCRIPT --flag=value ...; bert-tf SCRIPT --help lists the flags of a script"]
+    lines = [
+        "usage: bert-tf SCRIPT --flag=value ...; bert-tf SCRIPT --help lists the flags of a script"
+    ]
     for subject, modules in SCRIPTS.items():
         lines += ["", f"{subject}:"]
         lines += [f"  {module.partition('.')[2]:<26}{_read_purpose(module)}" for module in modules]
@@ -65,6 +83,10 @@ def _read_purpose(module):
 
     It does not run the module.
     """
-    spec = importlib.util.find_spec(f"{module}.__main__") if module == "run.demo" else importlib.util.find_spec(module)
+    spec = (
+        importlib.util.find_spec(f"{module}.__main__")
+        if module == "run.demo"
+        else importlib.util.find_spec(module)
+    )
     with open(spec.origin, encoding="utf-8") as file:
         return re.split(r"[:,] |\.?\n", ast.get_docstring(ast.parse(file.read())), maxsplit=1)[0]

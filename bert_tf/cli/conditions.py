@@ -29,7 +29,9 @@ def parse_advice(texts):
 
 def parse_required(required):
     """Returns (terms, terms of exceptions) of "CONDITION without CONDITION". One can be missing."""
-    condition, _, exception = required.partition("without ") if isinstance(required, str) else ("", "", "")
+    condition, _, exception = (
+        required.partition("without ") if isinstance(required, str) else ("", "", "")
+    )
     return parse(condition.strip()), parse(exception)
 
 
@@ -38,8 +40,12 @@ def is_met(terms, fields):
 
     None if no setting of it is in `fields`, (dataclasses.Field, value) pairs.
     """
-    known = [is_true(field, value) if wanted is None else str(value).lower() == wanted.lower()
-             for name, wanted in terms for field, value in fields if field.name == name]
+    known = [
+        is_true(field, value) if wanted is None else str(value).lower() == wanted.lower()
+        for name, wanted in terms
+        for field, value in fields
+        if field.name == name
+    ]
     return any(known) if known else None
 
 
@@ -55,4 +61,6 @@ def is_true(field, value):
 
 def to_text(terms):
     """Formats a condition for messages, with backquotes around the names."""
-    return " or ".join(f"`{name}`" + ("" if value is None else f"={value}") for name, value in terms)
+    return " or ".join(
+        f"`{name}`" + ("" if value is None else f"={value}") for name, value in terms
+    )

@@ -16,10 +16,15 @@ class Termination(BaseException):
     """SIGTERM. Like KeyboardInterrupt, it is not an error that a program handles."""
 
 
-ENDINGS = {KeyboardInterrupt: (INTERRUPTED, "interrupted"), Termination: (TERMINATED, "ended by SIGTERM")}
-_SIGNALS = {signal.SIGINT: (KeyboardInterrupt, signal.default_int_handler),
-            # The exception, and the handler that raising it replaces.
-            signal.SIGTERM: (Termination, signal.SIG_DFL)}
+ENDINGS = {
+    KeyboardInterrupt: (INTERRUPTED, "interrupted"),
+    Termination: (TERMINATED, "ended by SIGTERM"),
+}
+_SIGNALS = {
+    signal.SIGINT: (KeyboardInterrupt, signal.default_int_handler),
+    # The exception, and the handler that raising it replaces.
+    signal.SIGTERM: (Termination, signal.SIG_DFL),
+}
 
 
 @contextlib.contextmanager

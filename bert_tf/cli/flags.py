@@ -1,7 +1,7 @@
 """The flags of Settings classes: defined from their fields, and read back into them.
 
-    flags.define(JobSettings())
-    settings = flags.read(JobSettings())  # after absl has parsed the command line
+flags.define(JobSettings())
+settings = flags.read(JobSettings())  # after absl has parsed the command line
 """
 
 import dataclasses
@@ -91,8 +91,13 @@ def _define(field, kind, default):
     elif field.metadata["repeated"]:
         flags.DEFINE_multi_string(name, list(default), help_text)
     elif typing.get_origin(kind) is tuple and typing.get_args(kind)[0] in (int, float):
-        flags.DEFINE(_NumberListParser(typing.get_args(kind)[0]), name, list(default), help_text,
-                     serializer=flags.CsvListSerializer(","))
+        flags.DEFINE(
+            _NumberListParser(typing.get_args(kind)[0]),
+            name,
+            list(default),
+            help_text,
+            serializer=flags.CsvListSerializer(","),
+        )
     elif typing.get_origin(kind) is tuple:
         flags.DEFINE_list(name, list(default), help_text)
     else:

@@ -15,9 +15,11 @@ RUN_SUFFIX, FINISHED_SUFFIX = ".run.json", ".shard.json"
 FINISHED_MARK = "_SUCCESS"  # Name of the file that Hadoop and Spark add to a complete output.
 
 # File names of a model, or a data set, in its directory.
-_PARTS = re.compile(r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokenizer_config|task|run)\.json|"
-                    r"params\.yaml|.*\.(index|data-\d+-of-\d+|safetensors|safetensors\.index\.json|bin|tflite|pb)|"
-                    r"(train|dev|test|msr_paraphrase|multinli|xnli).*\.(tsv|csv)")
+_PARTS = re.compile(
+    r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokenizer_config|task|run)\.json|"
+    r"params\.yaml|.*\.(index|data-\d+-of-\d+|safetensors|safetensors\.index\.json|bin|tflite|pb)|"
+    r"(train|dev|test|msr_paraphrase|multinli|xnli).*\.(tsv|csv)"
+)
 
 
 def check_file(argument, path, or_folder=False):
@@ -38,7 +40,11 @@ def check_folder(argument, path):
     """Raises InputError about `argument` unless `path` is a directory."""
     place = files.at(path)
     if not place.is_dir():
-        raise InputError("must be a directory, but is a file" if place.exists() else "does not exist", argument, path)
+        raise InputError(
+            "must be a directory, but is a file" if place.exists() else "does not exist",
+            argument,
+            path,
+        )
 
 
 def check_output_dir(argument, path):
@@ -60,7 +66,9 @@ def check_replaceable(argument, path):
     if files.is_remote(path) or not os.path.lexists(path):
         return
     if not os.path.exists(path):
-        raise InputError(f"is a symbolic link to {os.readlink(path)}, which does not exist", argument, path)
+        raise InputError(
+            f"is a symbolic link to {os.readlink(path)}, which does not exist", argument, path
+        )
     if not os.path.isfile(path):
         raise InputError("is not a regular file; choose another path", argument, path)
 
@@ -73,7 +81,11 @@ def check_output_file(argument, path):
         raise InputError("must be a file, but is a directory", argument, path)
     check_replaceable(argument, path)
     if not (place.is_store or files.at(folder or ".").is_dir()):
-        raise InputError(f"the directory {folder} does not exist; create it, or choose another path", argument, path)
+        raise InputError(
+            f"the directory {folder} does not exist; create it, or choose another path",
+            argument,
+            path,
+        )
 
 
 def check_not_overwritten(argument, path, inputs):
@@ -91,7 +103,11 @@ def check_not_overwritten(argument, path, inputs):
             if files.at(source).absolute() == files.at(path).absolute():
                 raise InputError(f"would overwrite `{name}`; choose another path", argument, path)
             if _is_part(path, source):
-                raise InputError(f"would overwrite a file of `{name}`={source}; choose another path", argument, path)
+                raise InputError(
+                    f"would overwrite a file of `{name}`={source}; choose another path",
+                    argument,
+                    path,
+                )
 
 
 def check_files_not_overwritten(argument, folder, written, inputs):
@@ -105,9 +121,17 @@ def check_files_not_overwritten(argument, folder, written, inputs):
       inputs: Dict of another argument's name -> path of a file, or None.
     """
     for name, path in inputs.items():
-        if path and re.fullmatch(written, os.path.basename(path)) and (
-                files.at(os.path.dirname(path) or os.curdir).absolute() == files.at(folder).absolute()):
-            raise InputError(f"would overwrite `{name}`={path}; choose another directory", argument, folder)
+        if (
+            path
+            and re.fullmatch(written, os.path.basename(path))
+            and (
+                files.at(os.path.dirname(path) or os.curdir).absolute()
+                == files.at(folder).absolute()
+            )
+        ):
+            raise InputError(
+                f"would overwrite `{name}`={path}; choose another directory", argument, folder
+            )
 
 
 def check_not_read(argument, path, inputs, is_folder=False):
@@ -124,9 +148,14 @@ def check_not_read(argument, path, inputs, is_folder=False):
     """
     written = os.path.join(path, "any") if is_folder else path
     for name, patterns in inputs.items():
-        if any(_is_found(written, pattern) for pattern in filter(None, (patterns or "").split(","))):
-            raise InputError(f"would be read by the next run as `{name}`={patterns}; choose another path", argument,
-                             path)
+        if any(
+            _is_found(written, pattern) for pattern in filter(None, (patterns or "").split(","))
+        ):
+            raise InputError(
+                f"would be read by the next run as `{name}`={patterns}; choose another path",
+                argument,
+                path,
+            )
 
 
 def _is_found(path, pattern):

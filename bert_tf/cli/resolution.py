@@ -85,18 +85,34 @@ def resolve(settings, explicit, model_files, announce):
         metadata = resolve_task_metadata(settings, explicit, model_files)
         if explicit.get("vocab_file"):
             paths.check_file("vocab_file", explicit["vocab_file"])
-            check_run_vocabulary(*next(iter(model_files.checkpoints.items())), explicit["vocab_file"],
-                                 model_files.vocab_file)
-        settings = settings.replace_values({
-            name: value for name, value in metadata.to_dict().items() if name not in (*sources, "labels")})
+            check_run_vocabulary(
+                *next(iter(model_files.checkpoints.items())),
+                explicit["vocab_file"],
+                model_files.vocab_file,
+            )
+        settings = settings.replace_values(
+            {
+                name: value
+                for name, value in metadata.to_dict().items()
+                if name not in (*sources, "labels")
+            }
+        )
     values = resolve_values(sources, explicit, model_files, announce)
     settings = settings.replace_values({**values, "model_files": model_files})
     if metadata:
         values = settings.values()
-        settings = settings.replace_values({"served_task": dataclasses.replace(
-            metadata, do_lower_case=values["do_lower_case"], strip_accents=values["strip_accents"])})
-    settings = settings.add_file_values().replace_values({
-        name: value for name, value in settings.values().items() if name in explicit})
+        settings = settings.replace_values(
+            {
+                "served_task": dataclasses.replace(
+                    metadata,
+                    do_lower_case=values["do_lower_case"],
+                    strip_accents=values["strip_accents"],
+                )
+            }
+        )
+    settings = settings.add_file_values().replace_values(
+        {name: value for name, value in settings.values().items() if name in explicit}
+    )
     roles.check(settings, without=ignored)
     settings = _add_config(settings, sources, explicit, model_files)
     for group in settings.groups():
@@ -111,13 +127,22 @@ def _reject_ineffective(settings, explicit, ignored):
     Ignored: names that an export replaces.
     """
     if name := next((name for name in explicit if name in ignored), None):
-        raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
-            *settings.exported_model), name, explicit[name])
+        raise InputError(
+            "has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
+                *settings.exported_model
+            ),
+            name,
+            explicit[name],
+        )
     fields = list(settings.fields())
     for name, condition in settings.replaced.items():
         for term in conditions.parse(condition) if name in explicit else ():
             if conditions.is_met([term], fields):
-                raise InputError(f"has no effect with {conditions.to_text([term])}; omit it", name, explicit[name])
+                raise InputError(
+                    f"has no effect with {conditions.to_text([term])}; omit it",
+                    name,
+                    explicit[name],
+                )
 
 
 def _add_config(settings, sources, explicit, model_files):
@@ -134,11 +159,18 @@ def _add_config(settings, sources, explicit, model_files):
     config = read_config(config_file)
     settings = settings.replace_values({"config": config})
     if settings.serves and model_files.checkpoints and "max_seq_length" not in explicit:
-        stored, length = next(iter(model_files.task_metadata.values()), None), settings.served_task.max_seq_length
+        stored, length = (
+            next(iter(model_files.task_metadata.values()), None),
+            settings.served_task.max_seq_length,
+        )
         if not (stored and stored.max_seq_length):
             length = min(length, config.max_position_embeddings)
-        settings = settings.replace_values({
-            "served_task": dataclasses.replace(settings.served_task, max_seq_length=length), "max_seq_length": length})
+        settings = settings.replace_values(
+            {
+                "served_task": dataclasses.replace(settings.served_task, max_seq_length=length),
+                "max_seq_length": length,
+            }
+        )
     _check_length(settings.longest_sequence, config, config_file)
     return settings
 
@@ -147,11 +179,22 @@ def _check_weights(settings, sources, explicit, model_files):
     """Raises InputError if a job that requires the files of a model is given neither a
     checkpoint nor these files."""
     name, values = settings.checkpoint_setting, settings.values()
-    required = [field.name for field, _ in settings.fields()
-                if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY]
-    if name in values and not model_files.checkpoints and required and not any(map(explicit.get, required)):
-        raise InputError("is required, or `bert_config_file` and `vocab_file` for a model without pre-training; "
-                         + describe_download(), name)
+    required = [
+        field.name
+        for field, _ in settings.fields()
+        if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY
+    ]
+    if (
+        name in values
+        and not model_files.checkpoints
+        and required
+        and not any(map(explicit.get, required))
+    ):
+        raise InputError(
+            "is required, or `bert_config_file` and `vocab_file` for a model without pre-training; "
+            + describe_download(),
+            name,
+        )
 
 
 def resolve_task_metadata(settings, explicit, model_files):
@@ -171,9 +214,16 @@ def resolve_task_metadata(settings, explicit, model_files):
     stored = model_files.task_metadata.get(argument)
     kind = settings.task or (stored.kind if stored else settings.default_kind)
     if not kind:
-        kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
-        raise InputError(f"has no {TASK_FILE} that specifies the task"
-                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), argument, path)
+        kinds = next(
+            (field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"),
+            (),
+        )
+        raise InputError(
+            f"has no {TASK_FILE} that specifies the task"
+            + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""),
+            argument,
+            path,
+        )
     values, labels = settings.values(), settings.labels
     names = [field.name for field in dataclasses.fields(TaskMetadata)]
     requested = {name: explicit[name] for name in names if explicit.get(name) is not None}
@@ -186,9 +236,15 @@ def resolve_task_metadata(settings, explicit, model_files):
 def _announce_vocabulary(settings, ignored, model_files, announce):
     """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a
     token."""
-    config = next((group.config for group in settings.groups() if getattr(group, "config", None)), None)
+    config = next(
+        (group.config for group in settings.groups() if getattr(group, "config", None)), None
+    )
     for field, path in settings.fields():
-        if field.name != "vocab_file" or field.name in ignored or field.metadata["role"] != roles.INPUT_FILE:
+        if (
+            field.name != "vocab_file"
+            or field.name in ignored
+            or field.metadata["role"] != roles.INPUT_FILE
+        ):
             continue
         with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
             path = path or model_files.vocab_file
@@ -201,8 +257,15 @@ def get_value_sources(settings):
     """Returns a dict of setting -> its source next to a checkpoint: CONFIG, VOCABULARY, or
     CASING."""
     fields = list(settings.fields())
-    return {field.name: field.metadata["source"] for field, _ in fields if field.metadata["source"] and (
-        not field.metadata["required"][0] or conditions.is_met(field.metadata["required"][0], fields))}
+    return {
+        field.name: field.metadata["source"]
+        for field, _ in fields
+        if field.metadata["source"]
+        and (
+            not field.metadata["required"][0]
+            or conditions.is_met(field.metadata["required"][0], fields)
+        )
+    }
 
 
 def read_config(bert_config_file, longest_sequence=0):
@@ -225,8 +288,11 @@ def _check_length(longest_sequence, config, bert_config_file):
     """Raises InputError if a BertConfig has fewer positions than a sequence."""
     limit = config.max_position_embeddings
     if longest_sequence > limit:
-        raise InputError(f"must be at most {limit} (max_position_embeddings of {bert_config_file})", "max_seq_length",
-                         longest_sequence)
+        raise InputError(
+            f"must be at most {limit} (max_position_embeddings of {bert_config_file})",
+            "max_seq_length",
+            longest_sequence,
+        )
 
 
 def resolve_values(sources, explicit, model_files, announce):
@@ -257,14 +323,19 @@ def resolve_values(sources, explicit, model_files, announce):
                 existing = getattr(model_files, attribute).get(checkpoint)
                 if existing and source == CONFIG and read_config(path) != read_config(existing):
                     announce(f"note: `{name}`={path} overrides {existing}")
-                if existing and source == VOCABULARY and (
-                        difference := describe_vocabulary_difference(path, existing)):
+                if (
+                    existing
+                    and source == VOCABULARY
+                    and (difference := describe_vocabulary_difference(path, existing))
+                ):
                     announce(f"note: `{name}`={path} overrides {existing}{difference}")
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
             values[name] = to_vocab_txt(existing)
         elif explicit.get(name) is None and model_files.checkpoints:
             argument, path = next(iter(model_files.checkpoints.items()))
-            raise InputError(f"is required: there is no {file_names} next to `{argument}`={path}", name)
+            raise InputError(
+                f"is required: there is no {file_names} next to `{argument}`={path}", name
+            )
     if VOCABULARY in names and CASING in names:
         explicit_names = {name for name, value in explicit.items() if value is not None}
         try:
@@ -275,8 +346,9 @@ def resolve_values(sources, explicit, model_files, announce):
             return values
         notes_on = tokenizer.casing_from if argument == checkpoint else None
         casing = [name for name, source in sources.items() if source == CASING]
-        values |= _resolve_casing(casing, {name: explicit[name] for name in explicit_names}, tokenizer, notes_on,
-                                  announce)
+        values |= _resolve_casing(
+            casing, {name: explicit[name] for name in explicit_names}, tokenizer, notes_on, announce
+        )
     return values
 
 
@@ -296,7 +368,12 @@ def _resolve_casing(names, explicit, tokenizer, path, announce):
     if stored["strip_accents"] is None:
         stored["strip_accents"] = tokenizer.do_lower_case
     for name in names:
-        if name in explicit and stored[name] not in (None, explicit[name]) and path and os.sep in path:
+        if (
+            name in explicit
+            and stored[name] not in (None, explicit[name])
+            and path
+            and os.sep in path
+        ):
             announce(f"note: `{name}`={explicit[name]} overrides {path} ({stored[name]})")
     if explicit.get("do_lower_case") not in (None, tokenizer.do_lower_case):
         values.pop("strip_accents", None)  # from a casing that is not used

@@ -54,9 +54,14 @@ def check(settings, *others, without=()):
     for name, (role, path) in roles.items():
         if role in _CHECKS:
             _CHECKS[role](name, path)
-    inputs = {field.name: value for field, value in settings.fields() if field.metadata["role"] in _INPUTS}
-    searched = {name: path for name, (role, path) in roles.items()
-                if role == INPUT_FILES or (role == INPUT_PATH and files.at(path).is_dir())}
+    inputs = {
+        field.name: value for field, value in settings.fields() if field.metadata["role"] in _INPUTS
+    }
+    searched = {
+        name: path
+        for name, (role, path) in roles.items()
+        if role == INPUT_FILES or (role == INPUT_PATH and files.at(path).is_dir())
+    }
     for name, (role, path) in roles.items():
         if role != OUTPUT_FILE and role not in _OUTPUT_FOLDERS:
             continue
@@ -102,15 +107,23 @@ def check_required(settings, *others, without=()):
             continue
         condition, exception = field.metadata["required"]
         raise InputError(
-            "is required" + (f" with {conditions.to_text(condition)}" if condition else "")
-            + (f" without {conditions.to_text(exception)}" if conditions.is_met(exception, fields) is False else ""),
-            field.name)
+            "is required"
+            + (f" with {conditions.to_text(condition)}" if condition else "")
+            + (
+                f" without {conditions.to_text(exception)}"
+                if conditions.is_met(exception, fields) is False
+                else ""
+            ),
+            field.name,
+        )
 
 
 def _is_met(field, fields):
     """Returns whether the conditions with which a setting is required are met, or absent."""
     condition, exception = field.metadata["required"]
-    return (not condition or conditions.is_met(condition, fields)) and not conditions.is_met(exception, fields)
+    return (not condition or conditions.is_met(condition, fields)) and not conditions.is_met(
+        exception, fields
+    )
 
 
 def _find_roles(settings, *others, without=()):

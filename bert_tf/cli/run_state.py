@@ -38,7 +38,11 @@ def snapshot(*all_settings):
     fixed, changeable = {}, {}
     for group in itertools.chain(*(settings.groups() for settings in all_settings)):
         for field in dataclasses.fields(group):
-            if field.metadata and not field.metadata["role"] and field.metadata["changeable"] is not None:
+            if (
+                field.metadata
+                and not field.metadata["role"]
+                and field.metadata["changeable"] is not None
+            ):
                 values = changeable if field.metadata["changeable"] or group.changeable else fixed
                 # Otherwise, another group has a setting of this name that is set.
                 if values.get(field.name) is None:
@@ -69,8 +73,17 @@ class RunState:
       InputError: If a setting differs, the file is corrupted, or the directory is not empty.
     """
 
-    def __init__(self, folder, values, inputs=None, *, name=RUN_FILE, must_be_empty=False, output=None,
-                 has_results=None):
+    def __init__(
+        self,
+        folder,
+        values,
+        inputs=None,
+        *,
+        name=RUN_FILE,
+        must_be_empty=False,
+        output=None,
+        has_results=None,
+    ):
         self._folder, self._path = folder, os.path.join(folder, name)
         self._must_be_empty = must_be_empty
         values = json.loads(json.dumps({**values, **(inputs or {})}))
@@ -92,14 +105,19 @@ class RunState:
         """
         self._check()
         if not self.is_resumed:
-            self._write(self._started_with | ({CHANGEABLE: self._may_change} if self._may_change else {}))
+            self._write(
+                self._started_with | ({CHANGEABLE: self._may_change} if self._may_change else {})
+            )
             return
         existing = read_json_object(self._path)
         before = existing.get(CHANGEABLE, {})
         if not isinstance(before, dict):
             raise InputError(f"{self._path}: {CHANGEABLE} is {before!r:.60}: must be a JSON object")
-        changes = [f"`{name}` {_format_value(value)} (was {_format_value(before[name])})"
-                   for name, value in self._may_change.items() if name in before and before[name] != value]
+        changes = [
+            f"`{name}` {_format_value(value)} (was {_format_value(before[name])})"
+            for name, value in self._may_change.items()
+            if name in before and before[name] != value
+        ]
         if changes:
             announce(f"{self._folder}: resumes with changed settings: {', '.join(changes)}")
             self._write(existing | {CHANGEABLE: before | self._may_change})
@@ -110,21 +128,30 @@ class RunState:
 
     def finish(self, part, value):
         """Writes the JSON value of a finished part, and the settings if the run has not begun."""
-        self._write((read_json_object(self._path) if self.is_resumed else self._started_with) | {part: value})
+        self._write(
+            (read_json_object(self._path) if self.is_resumed else self._started_with)
+            | {part: value}
+        )
 
     def _check(self):
         if not self.is_resumed:
             if self._must_be_empty and not files.is_empty(self._folder):
-                raise InputError(f"`output_dir`={self._folder}: is not empty and has no "
-                                 f"{os.path.basename(self._path)} to resume from; choose another directory")
+                raise InputError(
+                    f"`output_dir`={self._folder}: is not empty and has no "
+                    f"{os.path.basename(self._path)} to resume from; choose another directory"
+                )
             return
         existing = read_json_object(self._path)
         argument, path = self._output
         advice = f"choose another `{argument}` for a new run"
         for name, value in self._started_with.items():
             if name in existing and existing[name] != value:
-                raise InputError(f"contains a run with `{name}` {_format_value(existing[name])}, "
-                                 f"not {_format_value(value)}; {advice}", argument, path)
+                raise InputError(
+                    f"contains a run with `{name}` {_format_value(existing[name])}, "
+                    f"not {_format_value(value)}; {advice}",
+                    argument,
+                    path,
+                )
         if missing := next((name for name in self._started_with if name not in existing), None):
             raise InputError(f"contains a run without `{missing}`; {advice}", argument, path)
 
@@ -142,7 +169,10 @@ def fingerprint(paths, is_complete=False):
     """
     sizes = [files.at(path).size() for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
-    contents, remaining = hashlib.sha256(json.dumps(names).encode()), sum(sizes) if is_complete else SAMPLE_BYTES
+    contents, remaining = (
+        hashlib.sha256(json.dumps(names).encode()),
+        sum(sizes) if is_complete else SAMPLE_BYTES,
+    )
     for path in paths:
         if not remaining:
             break

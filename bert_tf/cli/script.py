@@ -53,9 +53,14 @@ FASTER_WITH_ONEDNN = "avx2"  # CPUs with these instructions
 # CancelledError, which only follows from another error.
 ENVIRONMENT_ERRORS = (
     # Files, also corrupted ones.
-    "NotFoundError", "PermissionDeniedError", "AlreadyExistsError", "DataLossError",
+    "NotFoundError",
+    "PermissionDeniedError",
+    "AlreadyExistsError",
+    "DataLossError",
     # Storage and other machines.
-    "UnavailableError", "UnauthenticatedError", "DeadlineExceededError",
+    "UnavailableError",
+    "UnauthenticatedError",
+    "DeadlineExceededError",
     "AbortedError",  # another machine of the same run ended
     "ResourceExhaustedError",  # memory, especially of a GPU; a full disk
 )
@@ -105,9 +110,22 @@ class Command:
     def _parse_flags(self, argv):
         try:
             "".join(argv).encode()
-            if asked := {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"} & set(argv[1:]):
-                print(usage.write_help(sys.modules["__main__"].__doc__, self.settings, self.only,
-                                       is_full="helpfull" in asked.pop()))
+            if asked := {
+                "-help",
+                "--help",
+                "-helpshort",
+                "--helpshort",
+                "-helpfull",
+                "--helpfull",
+            } & set(argv[1:]):
+                print(
+                    usage.write_help(
+                        sys.modules["__main__"].__doc__,
+                        self.settings,
+                        self.only,
+                        is_full="helpfull" in asked.pop(),
+                    )
+                )
                 sys.stdout.flush()
                 sys.exit(0)
             return flags.FLAGS(argv)
@@ -152,7 +170,9 @@ class Command:
             # Python would search TensorFlow's modules again and again while it imports them.
             gc.disable()
             try:
-                job = importlib.import_module(self.job(settings) if callable(self.job) else self.job)
+                job = importlib.import_module(
+                    self.job(settings) if callable(self.job) else self.job
+                )
                 gc.freeze()  # and afterwards
             finally:
                 gc.enable()
@@ -161,12 +181,16 @@ class Command:
     def resolve(self, arguments=()):
         """Returns the effective settings for parsed flags; see bert_tf.cli.resolution."""
         for field, _ in self.settings.fields():
-            if field.metadata["recipes"] and (recipe := setting_flags.get_explicit().get(field.name)):
+            if field.metadata["recipes"] and (
+                recipe := setting_flags.get_explicit().get(field.name)
+            ):
                 print(setting_flags.use_recipe(recipe, field.metadata["recipes"][recipe]))
         settings = setting_flags.read(self.settings)
         if arguments:
             named = settings.values()[self._arguments]
-            settings = settings.replace_values({self._arguments: ",".join([*arguments, named or ""])})
+            settings = settings.replace_values(
+                {self._arguments: ",".join([*arguments, named or ""])}
+            )
         model_files = ModelFiles(resolution.find_checkpoints(settings))
         return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
 
@@ -192,8 +216,10 @@ def _end_after(error):
         sys.excepthook(type(error), error, error.__traceback__)
     if is_lost or is_input_error:
         _fail(_one_line(error), LOST_WORKER if is_lost else INPUT_ERROR)
-    print(f"{_script_name()}: internal error in bert_tf; please report it with the command and the traceback above",
-          file=sys.stderr)
+    print(
+        f"{_script_name()}: internal error in bert_tf; please report it with the command and the traceback above",
+        file=sys.stderr,
+    )
     sys.exit(INTERNAL_ERROR)
 
 
@@ -207,8 +233,11 @@ def _end_after_output(error):
 def to_flag_names(text):
     """Replaces backquoted argument names in a message of the library with this script's flags,
     also --noNAME."""
-    return re.sub(r"`((?:no)?(\w+))`", lambda match: f"--{match[1]}" if {match[1], match[2]} & {*flags.FLAGS}
-                  else match[0], text)
+    return re.sub(
+        r"`((?:no)?(\w+))`",
+        lambda match: f"--{match[1]}" if {match[1], match[2]} & {*flags.FLAGS} else match[0],
+        text,
+    )
 
 
 def prepare_tensorflow():
@@ -240,14 +269,17 @@ def _is_input_error(error):
         return True
     tensorflow = sys.modules.get("tensorflow")
     return tensorflow is not None and isinstance(
-        error, tuple(getattr(tensorflow.errors, name) for name in ENVIRONMENT_ERRORS))
+        error, tuple(getattr(tensorflow.errors, name) for name in ENVIRONMENT_ERRORS)
+    )
 
 
 def _one_line(error):
     if hasattr(error, "node_def"):  # a user cannot use TensorFlow's location in the graph
         return _tensorflow_line(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+        return (
+            f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+        )
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}" if str(error) else "not enough memory"
     return to_flag_names(" ".join(str(error).split()) or type(error).__name__)
@@ -257,8 +289,10 @@ def _tensorflow_line(error):
     line = IN_GRAPH.sub("", (error.message.splitlines() or [""])[0]) or type(error).__name__
     allocation = ALLOCATION.search(line)
     if allocation:
-        return (f"not enough memory for a tensor of shape {allocation[1]} and type {allocation[2]}; reduce the batch "
-                "size, the sequence length, or the model size")
+        return (
+            f"not enough memory for a tensor of shape {allocation[1]} and type {allocation[2]}; reduce the batch "
+            "size, the sequence length, or the model size"
+        )
     return line
 
 

@@ -27,8 +27,24 @@ LARGEST_NUMBER = 2**31 - 1
 LARGEST_SEED = 2**63 - 1
 
 
-def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, choices=None, repeated=False, needs=(),
-            not_with=(), required=False, role=None, source=None, recipes=None, changeable=False, rare=False):
+def setting(
+    default,
+    help_text,
+    *,
+    lower=None,
+    upper=None,
+    most=LARGEST_NUMBER,
+    choices=None,
+    repeated=False,
+    needs=(),
+    not_with=(),
+    required=False,
+    role=None,
+    source=None,
+    recipes=None,
+    changeable=False,
+    rare=False,
+):
     """Defines a field of a Settings class.
 
     Args:
@@ -54,13 +70,26 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
         part of a run, like the steps of a job. See bert_tf.cli.run_state.
       rare: Whether only --helpfull shows the flag.
     """
-    return dataclasses.field(default=default, metadata={
-        "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
-        "choices": tuple(choices or recipes or ()) or None, "source": source, "recipes": recipes,
-        "changeable": changeable, "rare": rare,
-        "needs": conditions.parse_all(needs), "not_with": conditions.parse_advice(not_with),
-        "is_required": bool(required), "required": conditions.parse_required(required),
-        "role": role})
+    return dataclasses.field(
+        default=default,
+        metadata={
+            "help": help_text,
+            "lower": lower,
+            "upper": upper,
+            "most": most,
+            "repeated": repeated,
+            "choices": tuple(choices or recipes or ()) or None,
+            "source": source,
+            "recipes": recipes,
+            "changeable": changeable,
+            "rare": rare,
+            "needs": conditions.parse_all(needs),
+            "not_with": conditions.parse_advice(not_with),
+            "is_required": bool(required),
+            "required": conditions.parse_required(required),
+            "role": role,
+        },
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,24 +131,38 @@ class Settings:
 
     def __init_subclass__(cls):
         """Raises TypeError if a rule of the class names an unknown setting."""
-        fields = {name: field for base in reversed(cls.__mro__)
-                  for name, field in (vars(base) | vars(base).get("__dataclass_fields__", {})).items()
-                  if isinstance(field, dataclasses.Field)}
-        known = {name for base in cls.__mro__ for name in vars(base).get("outer_settings", ())} | fields.keys()
+        fields = {
+            name: field
+            for base in reversed(cls.__mro__)
+            for name, field in (vars(base) | vars(base).get("__dataclass_fields__", {})).items()
+            if isinstance(field, dataclasses.Field)
+        }
+        known = {
+            name for base in cls.__mro__ for name in vars(base).get("outer_settings", ())
+        } | fields.keys()
         for field in fields.values():
             if field.default_factory is not dataclasses.MISSING and isinstance(
-                    group := field.default_factory(), Settings):
+                group := field.default_factory(), Settings
+            ):
                 known |= group.values().keys()
-        rules = [(name, conditions.parse(text)) for name, text in (cls.needs_of_groups | cls.replaced).items()]
+        rules = [
+            (name, conditions.parse(text))
+            for name, text in (cls.needs_of_groups | cls.replaced).items()
+        ]
         for name, field in fields.items():
             if field.metadata:
                 advised = [terms for terms, _ in field.metadata["not_with"]]
-                rules += [(name, terms) for terms in (*field.metadata["needs"], *advised, *field.metadata["required"])]
+                rules += [
+                    (name, terms)
+                    for terms in (*field.metadata["needs"], *advised, *field.metadata["required"])
+                ]
         for name, terms in rules:
             for other, _ in terms:
                 if other not in known:
-                    raise TypeError(f"{cls.__name__}.{name}: a rule names {other!r}, which is not a setting of the "
-                                    "class; correct it, or add it to outer_settings")
+                    raise TypeError(
+                        f"{cls.__name__}.{name}: a rule names {other!r}, which is not a setting of the "
+                        "class; correct it, or add it to outer_settings"
+                    )
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -219,15 +262,24 @@ def check_rules(settings):
     """Raises InputError if a setting lacks one that it requires, or has one that it cannot be
     combined with."""
     fields = list(settings.fields())
-    needs_of_groups = {field.name: conditions.parse_all(text) for group, text in settings.needs_of_groups.items()
-                       for field, _ in getattr(settings, group).fields()}
+    needs_of_groups = {
+        field.name: conditions.parse_all(text)
+        for group, text in settings.needs_of_groups.items()
+        for field, _ in getattr(settings, group).fields()
+    }
     for field, value in fields:
         if not conditions.is_set(field, value):
             continue
         needs = field.metadata["needs"] + needs_of_groups.get(field.name, ())
         missing = [terms for terms in needs if conditions.is_met(terms, fields) is False]
         if missing:
-            raise InputError(f"requires {' and '.join(map(conditions.to_text, missing))}", field.name, value)
+            raise InputError(
+                f"requires {' and '.join(map(conditions.to_text, missing))}", field.name, value
+            )
         for terms, advice in field.metadata["not_with"]:
             if conditions.is_met(terms, fields):
-                raise InputError(f"cannot be combined with {conditions.to_text(terms)}{advice}", field.name, value)
+                raise InputError(
+                    f"cannot be combined with {conditions.to_text(terms)}{advice}",
+                    field.name,
+                    value,
+                )

@@ -14,7 +14,9 @@ def format_table(header, rows, num_left=1):
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for row in cells:
-        padded = [cell.ljust(width) if column < num_left else cell.rjust(width)
-                  for column, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        padded = [
+            cell.ljust(width) if column < num_left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         lines.append("  ".join(padded).rstrip())
     return "\n".join(lines)

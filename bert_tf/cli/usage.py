@@ -22,21 +22,30 @@ def write_help(purpose, settings, only=None, is_full=False):
         first sentence and its default.
     """
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 0)).columns)
-    required, lines, always = [], [], {name for group in settings.groups() for name in group.always_required}
+    required, lines, always = (
+        [],
+        [],
+        {name for group in settings.groups() for name in group.always_required},
+    )
     for group in settings.groups():
         found = []
         for field in dataclasses.fields(group):
             if not field.metadata or (only is not None and field.name not in only):
                 continue
             description = _describe(field, getattr(group, field.name), width, is_full)
-            if field.name in always or (field.metadata["is_required"] and not field.metadata["source"]
-                                        and not any(field.metadata["required"])):
+            if field.name in always or (
+                field.metadata["is_required"]
+                and not field.metadata["source"]
+                and not any(field.metadata["required"])
+            ):
                 required += description
             elif is_full or not (group.rare or field.metadata["rare"]):
                 found += description
         if found:
             lines += ["", f"{get_title(type(group))}:", *found]
-    return "\n".join([purpose.strip(), *(["", f"{REQUIRED}:", *required] if required else []), *lines, "", MORE])
+    return "\n".join(
+        [purpose.strip(), *(["", f"{REQUIRED}:", *required] if required else []), *lines, "", MORE]
+    )
 
 
 def get_title(group):
@@ -52,7 +61,9 @@ def _describe(field, value, width, is_full):
     text = re.sub(r"`(\w+)`", r"--\1", rules["help"])
     if not is_full:
         first, *others = re.split(r"(?<=[^.]\.)\s+(?=[A-Z])", text)
-        text = " ".join([first, *(sentence for sentence in others if sentence.startswith("Defaults to"))])
+        text = " ".join(
+            [first, *(sentence for sentence in others if sentence.startswith("Defaults to"))]
+        )
     elif rules["choices"]:
         text += f" One of {', '.join(rules['choices'])}."
     text = text.rstrip(".")
@@ -62,5 +73,10 @@ def _describe(field, value, width, is_full):
         name = f"--{field.name}"
         if value not in (None, "", ()):
             text += f" ({','.join(map(str, value)) if isinstance(value, tuple) else value})"
-    return textwrap.wrap(f"{name}: {text}", width, initial_indent="  ", subsequent_indent="      ",
-                         break_on_hyphens=False)
+    return textwrap.wrap(
+        f"{name}: {text}",
+        width,
+        initial_indent="  ",
+        subsequent_indent="      ",
+        break_on_hyphens=False,
+    )

@@ -40,17 +40,23 @@ def importance(model, loss, batches):
       neurons, L arrays float64 [I]. Layers that share their weights have one array.
     """
     layers = get_layers(model.encoder)
-    sizes = [layer.attention_output.kernel.shape[0] // model.encoder.config.head_width for layer in layers]
+    sizes = [
+        layer.attention_output.kernel.shape[0] // model.encoder.config.head_width
+        for layer in layers
+    ]
     sizes += [layer.output_projection.kernel.shape[0] for layer in layers]
     sums, num_examples = [np.zeros(size) for size in sizes], 0
-    derivatives = tf.function(lambda features: _derivatives(model, loss, features, sizes), autograph=False,
-                              reduce_retracing=True)
+    derivatives = tf.function(
+        lambda features: _derivatives(model, loss, features, sizes),
+        autograph=False,
+        reduce_retracing=True,
+    )
     for features in batches:
         for total, part in zip(sums, derivatives(features), strict=True):
             total += part.numpy()
         num_examples += len(features["input_ids"])
     means = [total / num_examples for total in sums]
-    return means[: len(layers)], means[len(layers):]
+    return means[: len(layers)], means[len(layers) :]
 
 
 def _derivatives(model, loss, features, sizes):
@@ -67,5 +73,9 @@ def _derivatives(model, loss, features, sizes):
             outputs = model(features, training=False)
         # In a mean over examples, each example's loss has the factor 1 / B.
         total = loss(outputs, features)["loss"] * tf.cast(num_examples, tf.float32)
-    return [tf.reduce_sum(tf.abs(tf.reduce_sum(tf.reshape(gradient, [num_examples, -1, size]), axis=1)), axis=0)
-            for gradient, size in zip(tape.gradient(total, masks), sizes, strict=True)]
+    return [
+        tf.reduce_sum(
+            tf.abs(tf.reduce_sum(tf.reshape(gradient, [num_examples, -1, size]), axis=1)), axis=0
+        )
+        for gradient, size in zip(tape.gradient(total, masks), sizes, strict=True)
+    ]

@@ -15,9 +15,19 @@ from bert_tf.errors import InputError
 LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)")
 
 # For the tensors of a layer that have heads, or neurons: their axis.
-HEAD_AXES = {**{f"attention/self/{part}/{leaf}": axis for part in ("query", "key", "value")
-                for leaf, axis in (("kernel", 1), ("bias", 0))}, "attention/output/dense/kernel": 0}
-NEURON_AXES = {"intermediate/dense/kernel": 1, "intermediate/dense/bias": 0, "output/dense/kernel": 0}
+HEAD_AXES = {
+    **{
+        f"attention/self/{part}/{leaf}": axis
+        for part in ("query", "key", "value")
+        for leaf, axis in (("kernel", 1), ("bias", 0))
+    },
+    "attention/output/dense/kernel": 0,
+}
+NEURON_AXES = {
+    "intermediate/dense/kernel": 1,
+    "intermediate/dense/bias": 0,
+    "output/dense/kernel": 0,
+}
 
 
 def most_important(values, count):
@@ -30,9 +40,11 @@ def most_important(values, count):
     Returns:
       L arrays of int. Ascending numbers of the selected heads or neurons.
     """
-    flat = np.concatenate([np.where(np.arange(len(layer)) == np.argmax(layer), np.inf, layer) for layer in values])
+    flat = np.concatenate(
+        [np.where(np.arange(len(layer)) == np.argmax(layer), np.inf, layer) for layer in values]
+    )
     is_selected = np.zeros(len(flat), bool)
-    is_selected[np.argsort(-flat, kind="stable")[:max(count, len(values))]] = True
+    is_selected[np.argsort(-flat, kind="stable")[: max(count, len(values))]] = True
     ends = np.cumsum([len(layer) for layer in values])[:-1]
     return [np.flatnonzero(part) for part in np.split(is_selected, ends)]
 
@@ -54,13 +66,17 @@ def prune(tensors, config, heads, neurons):
       InputError: If the layers of the model share their weights.
     """
     if config.num_hidden_groups:
-        raise InputError(f"num_hidden_groups is {config.num_hidden_groups}; a model whose layers share weights "
-                         "cannot be pruned")
+        raise InputError(
+            f"num_hidden_groups is {config.num_hidden_groups}; a model whose layers share weights "
+            "cannot be pruned"
+        )
     inner = tuple(map(len, neurons))
     sizes = {"intermediate_size_per_layer": inner}
     if len({*inner}) == 1:
         sizes = {"intermediate_size": inner[0], "intermediate_size_per_layer": None}
-    smaller_config = dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, heads)), **sizes)
+    smaller_config = dataclasses.replace(
+        config, attention_heads_per_layer=tuple(map(len, heads)), **sizes
+    )
     width = config.head_width
     columns = [(numbers[:, np.newaxis] * width + np.arange(width)).ravel() for numbers in heads]
 
@@ -69,8 +85,10 @@ def prune(tensors, config, heads, neurons):
         for axes, indices in ((HEAD_AXES, columns), (NEURON_AXES, neurons)):
             if match and match[2] in axes:
                 layer_indices, axis = indices[int(match[1])], axes[match[2]]
-                shape = [*tensor.shape[:axis], len(layer_indices), *tensor.shape[axis + 1:]]
-                return tensor.map(shape, functools.partial(np.take, indices=layer_indices, axis=axis))
+                shape = [*tensor.shape[:axis], len(layer_indices), *tensor.shape[axis + 1 :]]
+                return tensor.map(
+                    shape, functools.partial(np.take, indices=layer_indices, axis=axis)
+                )
         return tensor
 
     return {name: prune_tensor(name, tensor) for name, tensor in tensors.items()}, smaller_config

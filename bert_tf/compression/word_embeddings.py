@@ -32,10 +32,14 @@ def factorize(tensors, config, size):
       InputError: If E is not below H, or if the matrix is already factorized.
     """
     if config.embedding_size:
-        raise InputError(f"`embedding_size`={size}: the word embeddings of the model are already factorized, to size "
-                         f"{config.embedding_size}")
+        raise InputError(
+            f"`embedding_size`={size}: the word embeddings of the model are already factorized, to size "
+            f"{config.embedding_size}"
+        )
     if not 1 <= size < config.hidden_size:
-        raise InputError(f"`embedding_size`={size}: must be at least 1 and less than hidden_size, {config.hidden_size}")
+        raise InputError(
+            f"`embedding_size`={size}: must be at least 1 and less than hidden_size, {config.hidden_size}"
+        )
     table = tensors[WORD_EMBEDDINGS].read().astype(np.float64)
     # Uses [H, H] instead of [V, H]: squares of the singular values and right singular vectors, in
     # ascending order.
@@ -43,9 +47,17 @@ def factorize(tensors, config, size):
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1][:, :size]
     root = np.maximum(squares[:size], squares[0] * 1e-12) ** 0.25
     factors = {WORD_EMBEDDINGS: table @ (vectors / root), EMBEDDING_PROJECTION: (vectors * root).T}
-    stored = {name: StoredTensor(list(value.shape), functools.partial(np.ascontiguousarray, value, np.float32))
-              for name, value in factors.items()}
-    return tensors | stored, dataclasses.replace(config, embedding_size=size), squares[:size].sum() / squares.sum()
+    stored = {
+        name: StoredTensor(
+            list(value.shape), functools.partial(np.ascontiguousarray, value, np.float32)
+        )
+        for name, value in factors.items()
+    }
+    return (
+        tensors | stored,
+        dataclasses.replace(config, embedding_size=size),
+        squares[:size].sum() / squares.sum(),
+    )
 
 
 def keep_pieces(tensors, config, ids):
@@ -57,6 +69,9 @@ def keep_pieces(tensors, config, ids):
       Tuple `(tensors, config)` of the smaller model.
     """
     ids = np.asarray(ids)
-    smaller = {name: tensors[name].map([len(ids), *tensors[name].shape[1:]], lambda value: value[ids])
-               for name in BY_PIECE if name in tensors}
+    smaller = {
+        name: tensors[name].map([len(ids), *tensors[name].shape[1:]], lambda value: value[ids])
+        for name in BY_PIECE
+        if name in tensors
+    }
     return tensors | smaller, dataclasses.replace(config, vocab_size=len(ids))

@@ -47,12 +47,16 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     if weights not in WEIGHTS:
         raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
     if servable.metadata.window_stride:
-        raise InputError("the model reads long texts in windows, which LiteRT files do not support; export a "
-                         "SavedModel instead, or train without windows")
+        raise InputError(
+            "the model reads long texts in windows, which LiteRT files do not support; export a "
+            "SavedModel instead, or train without windows"
+        )
     module = tf.Module()
     module.weights = servable.model.variables
     with tempfile.TemporaryDirectory() as folder:
-        lengths = {min(length, servable.max_seq_length) for length in (*lengths, servable.max_seq_length)}
+        lengths = {
+            min(length, servable.max_seq_length) for length in (*lengths, servable.max_seq_length)
+        }
         functions = _functions(servable, sorted(lengths), sorted(set(batch_sizes)))
         tf.saved_model.save(module, folder, signatures=functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(functions))
@@ -77,11 +81,14 @@ def _functions(servable, lengths, batch_sizes):
         for batch_size in batch_sizes:
             functions[f"{ROWS}{batch_size}x{length}"] = trace(
                 lambda **features: servable.compute_outputs(features),
-                dict.fromkeys(FEATURES, tf.TensorSpec([batch_size, length], tf.int32)))
+                dict.fromkeys(FEATURES, tf.TensorSpec([batch_size, length], tf.int32)),
+            )
     if hasattr(servable, "best_pieces"):
         for size in HEAD_SIZES:
             functions[f"{HEAD}{size}"] = trace(
-                servable.best_pieces, {"vectors": tf.TensorSpec([size, servable.config.hidden_size], tf.float32)})
+                servable.best_pieces,
+                {"vectors": tf.TensorSpec([size, servable.config.hidden_size], tf.float32)},
+            )
     return functions
 
 
@@ -91,9 +98,13 @@ def largest_differences(servable, path):
     Returns:
       Dict of output name -> float. Maximum absolute difference at a non-padding token.
     """
-    features = {name: tf.reshape(value, [-1, value.shape[-1]])
-                for name, value in servable.example_features().items()}
-    found = LiteRTModel(path).compute_outputs({name: value.numpy() for name, value in features.items()})
+    features = {
+        name: tf.reshape(value, [-1, value.shape[-1]])
+        for name, value in servable.example_features().items()
+    }
+    found = LiteRTModel(path).compute_outputs(
+        {name: value.numpy() for name, value in features.items()}
+    )
     differences = {}
     for name, expected in servable.compute_outputs(features).items():
         difference = np.abs(found[name] - expected.numpy())  # [N, ...], or [N, S, ...] per position

@@ -57,8 +57,11 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
     module = tf.Module()
     module.tokenizer = servable.tokenizer
     module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
-    with (weight_storage.use_stored_weights(servable.model, weights, module), tempfile.TemporaryDirectory() as folder,
-          files.new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
+    with (
+        weight_storage.use_stored_weights(servable.model, weights, module),
+        tempfile.TemporaryDirectory() as folder,
+        files.new_folder(path) as partial,
+    ):  # under a name that TensorFlow Serving ignores
         tf1.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tf1.CONFIG_NAME))
         # There is nothing to convert, and AutoGraph would write files for converted code.
@@ -90,7 +93,9 @@ def _write_warmup(servable, path, model_name):
             request.model_spec.name, request.model_spec.signature_name = model_name, signature
             for name, value in inputs.items():
                 request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
-            log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
+            log = prediction_log_pb2.PredictionLog(
+                predict_log=prediction_log_pb2.PredictLog(request=request)
+            )
             writer.write(log.SerializeToString())
     return True
 
@@ -98,7 +103,19 @@ def _write_warmup(servable, path, model_name):
 def example_requests(servable):
     """Returns a dict of signature name to its inputs by name, NumPy arrays or lists of str."""
     features = {name: value.numpy() for name, value in servable.example_features().items()}
-    examples = [tf.train.Example(features=tf.train.Features(feature={
-        name: tf.train.Feature(int64_list=tf.train.Int64List(value=value[row].ravel()))
-        for name, value in features.items()})).SerializeToString() for row in range(len(features["input_ids"]))]
-    return {"serving_default": servable.example_texts, "ids": features, "tf_example": {"examples": examples}}
+    examples = [
+        tf.train.Example(
+            features=tf.train.Features(
+                feature={
+                    name: tf.train.Feature(int64_list=tf.train.Int64List(value=value[row].ravel()))
+                    for name, value in features.items()
+                }
+            )
+        ).SerializeToString()
+        for row in range(len(features["input_ids"]))
+    ]
+    return {
+        "serving_default": servable.example_texts,
+        "ids": features,
+        "tf_example": {"examples": examples},
+    }

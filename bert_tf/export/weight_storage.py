@@ -29,19 +29,30 @@ def use_stored_weights(model, kind, module):
         are rounded: biases and normalization stay float32.
       module: tf.Module to save.
     """
-    multiplied = {} if model.compute_dtype == "float32" else {
-        weight.ref(): tf.as_dtype(model.compute_dtype) for weight in projection_weights(model)}
+    multiplied = (
+        {}
+        if model.compute_dtype == "float32"
+        else {
+            weight.ref(): tf.as_dtype(model.compute_dtype) for weight in projection_weights(model)
+        }
+    )
     stored = {}
     for variable in model.variables:
         kept_as = kind if variable.dtype == tf.float32 and variable.shape.rank == 2 else "float32"
         dtype = multiplied.get(variable.ref(), tf.float32)
         if (kept_as, dtype) != ("float32", tf.float32):
-            stored[variable.ref()] = _StoredWeight(variable, kept_as, dtype) if kept_as != dtype.name else (
-                tf.Variable(tf.cast(variable.read_value(), dtype), trainable=False))
+            stored[variable.ref()] = (
+                _StoredWeight(variable, kept_as, dtype)
+                if kept_as != dtype.name
+                else (tf.Variable(tf.cast(variable.read_value(), dtype), trainable=False))
+            )
     module.stored = list(stored.values())
     # Resources do not track their own variables.
-    module.stored_values = [(weight.values, weight.scale) for weight in module.stored
-                            if isinstance(weight, _StoredWeight)]
+    module.stored_values = [
+        (weight.values, weight.scale)
+        for weight in module.stored
+        if isinstance(weight, _StoredWeight)
+    ]
     module.weights = [variable for variable in model.variables if variable.ref() not in stored]
     with replace_weights(model, stored):
         yield
@@ -71,7 +82,9 @@ class _StoredWeight(tf.saved_model.experimental.TrackableResource):
         self.scale = tf.Variable(scale, trainable=False)
 
     def _create_resource(self):
-        return tf.raw_ops.VarHandleOp(dtype=self._dtype, shape=self._shape, shared_name=self._unique_name)
+        return tf.raw_ops.VarHandleOp(
+            dtype=self._dtype, shape=self._shape, shared_name=self._unique_name
+        )
 
     def _initialize(self):
         value = tf.cast(tf.cast(self.values, tf.float32) * self.scale, self._dtype)
@@ -90,4 +103,6 @@ class _StoredWeight(tf.saved_model.experimental.TrackableResource):
         return self._shape
 
 
-tf.register_tensor_conversion_function(_StoredWeight, lambda value, dtype=None, name=None, as_ref=False: value.read())
+tf.register_tensor_conversion_function(
+    _StoredWeight, lambda value, dtype=None, name=None, as_ref=False: value.read()
+)

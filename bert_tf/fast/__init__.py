@@ -4,4 +4,12 @@ from bert_tf.fast.dropout import PackedDropout
 from bert_tf.fast.encoder import LAYERS, Fast, FastEncoder
 from bert_tf.fast.weights import CastWeights, projection_weights, replace_weights
 
-__all__ = ["LAYERS", "CastWeights", "Fast", "FastEncoder", "PackedDropout", "projection_weights", "replace_weights"]
+__all__ = [
+    "LAYERS",
+    "CastWeights",
+    "Fast",
+    "FastEncoder",
+    "PackedDropout",
+    "projection_weights",
+    "replace_weights",
+]

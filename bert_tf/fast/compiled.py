@@ -27,7 +27,9 @@ class CompiledLayer(FastLayer):
         """See FastLayer."""
         if not training or self.intermediate.activation == "linear":
             return self.intermediate(x)
-        return get_activation_block(self.intermediate.activation)(self.intermediate(x, activated=False))
+        return get_activation_block(self.intermediate.activation)(
+            self.intermediate(x, activated=False)
+        )
 
     def add_and_normalize(self, y, x, norm, drop):
         """See FastLayer."""
@@ -55,6 +57,7 @@ def _get_norm_block(dropout_scale):
       A function of x, residual [T, H] of any float dtype, keep bool [T, H] or [] if all are kept,
       gamma and beta float32 [H] -> [T, H] of x's dtype.
     """
+
     def compute(x, residual, keep, gamma, beta):
         x32, residual = tf.cast(x, tf.float32), tf.cast(residual, tf.float32)
         dropped = x32 * (tf.cast(keep, tf.float32) * dropout_scale)

@@ -28,7 +28,9 @@ class Drop(typing.NamedTuple):
             # Do not write the gradient as the same product: TensorFlow would keep its float factor
             # until then.
             return x * (tf.cast(self.keep, x.dtype) * self.scale), lambda dy: tf.where(
-                self.keep, dy * self.scale, tf.zeros([], dy.dtype))
+                self.keep, dy * self.scale, tf.zeros([], dy.dtype)
+            )
+
         return drop(x)
 
     def select(self, gather):
@@ -75,7 +77,9 @@ def draw(rate, shape, seed, draw_words=None):
     half = (shape + first_axis) // [1 + axis for axis in first_axis]
     words = tf.random.stateless_uniform(half, seed, minval=None, maxval=None, dtype=tf.uint32)
     lower = tf.bitwise.left_shift(words, tf.constant(16, tf.uint32))
-    keep = tf.slice(tf.concat([words >= least, lower >= least], axis=0), [0] * len(first_axis), shape)
+    keep = tf.slice(
+        tf.concat([words >= least, lower >= least], axis=0), [0] * len(first_axis), shape
+    )
     return Drop(keep, scale)
 
 
@@ -100,7 +104,9 @@ def hash_words(shape, seed):
     """
     rows, columns = shape[:-1], shape[-1]
     num_rows = tf.reduce_prod(rows)
-    words = tf.random.stateless_uniform([2 * num_rows + columns], seed, minval=None, maxval=None, dtype=tf.uint32)
+    words = tf.random.stateless_uniform(
+        [2 * num_rows + columns], seed, minval=None, maxval=None, dtype=tf.uint32
+    )
     factors, addends, column_words = tf.split(words, tf.stack([num_rows, num_rows, columns]))
     shape = tf.concat([rows, [1]], axis=0)
     return (tf.reshape(factors, shape) | 1) * column_words + tf.reshape(addends, shape)

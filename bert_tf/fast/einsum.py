@@ -15,7 +15,7 @@ from bert_tf.fast.layout import flatten
 from bert_tf.layers import NO_SEEDS, AttentionMaps
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
 
-GELU_SCALE, GELU_CUBIC = (2 / math.pi)**0.5, 0.044715  # u = GELU_SCALE (x + GELU_CUBIC x^3)
+GELU_SCALE, GELU_CUBIC = (2 / math.pi) ** 0.5, 0.044715  # u = GELU_SCALE (x + GELU_CUBIC x^3)
 # Of query and key, and of probabilities and value.
 SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"
 
@@ -41,10 +41,12 @@ class EinsumLayer(FastLayer):
             query, bias, x = take(query, at), take_bias(bias, at), flatten(take(x, at))
             num_queries, tokens = tf.shape(at)[1], flatten
         attention_drop, attended_drop, output_drop = self.draw(x, num_queries, layout, seeds)
-        query = query * query.shape[-1]**-0.5
+        query = query * query.shape[-1] ** -0.5
         if return_attention_scores:
             scores = tf.einsum(SCORES, query, key)
-            maps = AttentionMaps(scores, compute_probabilities(scores, bias, attention_drop is not None))
+            maps = AttentionMaps(
+                scores, compute_probabilities(scores, bias, attention_drop is not None)
+            )
         attended = tokens(self._join_heads(attend(query, key, value, bias, attention_drop)))
         x = self.add_and_normalize(attended, x, self.attention_norm, attended_drop)
         inner = self.activate(x, output_drop is not None)
@@ -57,8 +59,10 @@ class EinsumLayer(FastLayer):
         kernel = merge_kernel(qkv)
         kernels = tf.unstack(tf.reshape(kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
         biases = tf.unstack(tf.reshape(qkv.bias, [3, *heads]))
-        return [project_to_heads(x, tf.cast(kernel, x.dtype)) + tf.cast(bias, x.dtype)
-                for kernel, bias in zip(kernels, biases, strict=True)]
+        return [
+            project_to_heads(x, tf.cast(kernel, x.dtype)) + tf.cast(bias, x.dtype)
+            for kernel, bias in zip(kernels, biases, strict=True)
+        ]
 
     def _join_heads(self, context):
         """Projects the outputs of the heads, [B, S, N, D] -> [B, S, H]."""
@@ -113,8 +117,10 @@ def project_to_heads(x, kernel):
     Returns:
       [B, S, N, D].
     """
+
     def gradient(upstream):
         return tf.einsum("bsnd,hnd->bsh", upstream, kernel), tf.einsum("bsh,bsnd->hnd", x, upstream)
+
     y = tf.einsum("th,hnd->tnd", tf.reshape(x, [-1, x.shape[-1]]), kernel)
     return tf.reshape(y, tf.concat([tf.shape(x)[:2], kernel.shape[1:]], axis=0)), gradient
 
@@ -149,25 +155,36 @@ def attend(query, key, value, bias, drop):
     def compute(query, key, value):
         """Returns the context and its gradient, from tensors of shapes as above."""
         scores = tf.cast(tf.einsum(SCORES, query, key), wide) + tf.cast(bias, wide)
-        exponentials = tf.exp(scores - tf.stop_gradient(tf.reduce_max(scores, axis=-1, keepdims=True)))
+        exponentials = tf.exp(
+            scores - tf.stop_gradient(tf.reduce_max(scores, axis=-1, keepdims=True))
+        )
         factor = scale / tf.reduce_sum(exponentials, axis=-1)  # [B, N, Q]
         factor = tf.transpose(factor, [0, 2, 1])[..., tf.newaxis]  # [B, Q, N, 1]
-        signed = tf.cast(tf.where(drop.keep, exponentials, -exponentials) if is_masked else exponentials, dtype)
+        signed = tf.cast(
+            tf.where(drop.keep, exponentials, -exponentials) if is_masked else exponentials, dtype
+        )
         kept = tf.nn.relu(signed) if is_masked else signed
         context = tf.cast(tf.cast(tf.einsum(CONTEXT, kept, value), wide) * factor, dtype)
 
         def gradient(upstream):
             wide_upstream = tf.cast(upstream, wide)
             scaled = tf.cast(wide_upstream * factor, dtype)
-            means = tf.reduce_sum(wide_upstream * tf.cast(context, wide), axis=-1, keepdims=True) * (factor / scale)
+            means = tf.reduce_sum(
+                wide_upstream * tf.cast(context, wide), axis=-1, keepdims=True
+            ) * (factor / scale)
             means = tf.transpose(means, [0, 2, 1, 3])  # [B, N, Q, 1]
             products = tf.cast(tf.einsum(SCORES, scaled, value), wide)
             if is_masked:
                 products = tf.where(signed > 0, products, 0.0)
             d_scores = tf.cast(tf.cast(tf.abs(signed), wide) * (products - means), dtype)
-            return (tf.einsum("bnqk,bknd->bqnd", d_scores, key), tf.einsum("bnqk,bqnd->bknd", d_scores, query),
-                    tf.einsum("bnqk,bqnd->bknd", kept, scaled))
+            return (
+                tf.einsum("bnqk,bknd->bqnd", d_scores, key),
+                tf.einsum("bnqk,bqnd->bknd", d_scores, query),
+                tf.einsum("bnqk,bqnd->bknd", kept, scaled),
+            )
+
         return context, gradient
+
     return compute(query, key, value)
 
 
@@ -184,12 +201,16 @@ def gelu_from_input(x):
     Returns:
       x's shape and dtype.
     """
+
     def gradient(upstream):
         wide = tf.cast(x, tf.float32)
         squared = wide * wide
         s = tf.sigmoid(wide * (2 * GELU_SCALE + 2 * GELU_SCALE * GELU_CUBIC * squared))
-        derivative = s * (1 + (1 - s) * wide * (2 * GELU_SCALE + 6 * GELU_SCALE * GELU_CUBIC * squared))
+        derivative = s * (
+            1 + (1 - s) * wide * (2 * GELU_SCALE + 6 * GELU_SCALE * GELU_CUBIC * squared)
+        )
         return upstream * tf.cast(derivative, x.dtype)
+
     return tf.nn.gelu(x, approximate=True), gradient
 
 
@@ -206,12 +227,15 @@ def normalize_in_one_pass(x, gamma, beta):
     Returns:
       x's shape and dtype.
     """
+
     @tf.custom_gradient
     def compute(x, gamma, beta):
         """Returns the normalized x and its gradient, from tensors of shapes as above."""
         wide = tf.cast(x, tf.float32)
         mean = tf.reduce_mean(wide, axis=-1, keepdims=True)
-        variance = tf.maximum(tf.reduce_mean(wide * wide, axis=-1, keepdims=True) - mean * mean, 0.0)
+        variance = tf.maximum(
+            tf.reduce_mean(wide * wide, axis=-1, keepdims=True) - mean * mean, 0.0
+        )
         rate = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
 
         def gradient(upstream):
@@ -224,6 +248,12 @@ def normalize_in_one_pass(x, gamma, beta):
             slope = rate * rate * mean_product
             dx = scaled * rate - wide * slope - (rate * mean_upstream - mean * slope)
             axes = list(range(x.shape.rank - 1))
-            return tf.cast(dx, x.dtype), tf.reduce_sum(upstream * normalized, axes), tf.reduce_sum(upstream, axes)
+            return (
+                tf.cast(dx, x.dtype),
+                tf.reduce_sum(upstream * normalized, axes),
+                tf.reduce_sum(upstream, axes),
+            )
+
         return tf.cast((wide - mean) * (rate * gamma) + beta, x.dtype), gradient
+
     return compute(x, gamma, beta)

@@ -14,8 +14,14 @@ from bert_tf.keras_model import check_values
 from bert_tf.layers import NO_SEEDS, attention_bias
 from bert_tf.saved_objects import register
 
-LAYERS = {"padded": FastLayer, "unpadded": FastLayer, "compiled": CompiledLayer, "unpadded_compiled": CompiledLayer,
-          "einsum": EinsumLayer, "litert": LiteRTLayer}
+LAYERS = {
+    "padded": FastLayer,
+    "unpadded": FastLayer,
+    "compiled": CompiledLayer,
+    "unpadded_compiled": CompiledLayer,
+    "einsum": EinsumLayer,
+    "litert": LiteRTLayer,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +88,9 @@ class FastEncoder(BertEncoder):
     def call(self, features, training=False, return_attention_scores=False):
         """See BertEncoder."""
         layout = self._layout(features, training)
-        states, attention = self._compute_states(features, layout, training, return_attention_scores)
+        states, attention = self._compute_states(
+            features, layout, training, return_attention_scores
+        )
         return self.collect(features, [layout.sequences(state) for state in states], attention)
 
     def compute_layer(self, number, layer, x, *batch, seeds=NO_SEEDS, **options):
@@ -90,17 +98,29 @@ class FastEncoder(BertEncoder):
         compute = super().compute_layer
         if not self.fast.recompute or seeds[0] is None:
             return compute(number, layer, x, *batch, seeds=seeds, **options)
-        return tf.recompute_grad(lambda x: compute(number, layer, x, *batch, seeds=seeds, **options))(x)
+        return tf.recompute_grad(
+            lambda x: compute(number, layer, x, *batch, seeds=seeds, **options)
+        )(x)
 
-    def encode_positions(self, features, positions=None, training=False, pooled_positions=None,
-                         return_attention_scores=False):
+    def encode_positions(
+        self,
+        features,
+        positions=None,
+        training=False,
+        pooled_positions=None,
+        return_attention_scores=False,
+    ):
         """See BertEncoder."""
         if return_attention_scores or not self.fast.last_where_read:
-            return super().encode_positions(features, positions, training, pooled_positions, return_attention_scores)
+            return super().encode_positions(
+                features, positions, training, pooled_positions, return_attention_scores
+            )
         first = self.find_pooled(features, pooled_positions)
         # [B, 1 + P] or [B, K + P].
         at = first if positions is None else tf.concat([first, positions], axis=1)
-        states, _ = self._compute_states(features, self._layout(features, training), training, at=at)
+        states, _ = self._compute_states(
+            features, self._layout(features, training), training, at=at
+        )
         output = tf.reshape(states[-1], [*tf.unstack(tf.shape(at)), self.config.hidden_size])
         num_pooled = tf.shape(first)[1]
         pooled = self.pooler(tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size]))
@@ -108,8 +128,13 @@ class FastEncoder(BertEncoder):
 
     def create_masked_lm_head(self):
         """See BertEncoder."""
-        return FastMaskedLMHead(self.config, self.initializer, self.fast.vocabulary_multiple, self.fast.float32_scores,
-                                dtype=self.dtype_policy)
+        return FastMaskedLMHead(
+            self.config,
+            self.initializer,
+            self.fast.vocabulary_multiple,
+            self.fast.float32_scores,
+            dtype=self.dtype_policy,
+        )
 
     def _layout(self, features, training):
         """Creates the Layout of a batch."""
@@ -134,8 +159,13 @@ class FastEncoder(BertEncoder):
         check_values(features, self.config)
         bias = attention_bias(features["input_mask"], "positions" in features, self.is_causal)
         embedding_seed, *layer_seeds = self.next_dropout_seeds(training)
-        x = self.embeddings(features["input_ids"], features["segment_ids"], layout, features.get("positions"),
-                            embedding_seed)
+        x = self.embeddings(
+            features["input_ids"],
+            features["segment_ids"],
+            layout,
+            features.get("positions"),
+            embedding_seed,
+        )
         states, attention = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))], []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
             options = {"return_attention_scores": return_attention_scores}

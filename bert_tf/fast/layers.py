@@ -27,7 +27,9 @@ class FastEmbeddings(Embeddings):
 
     def call(self, input_ids, segment_ids, layout, positions=None, seed=None):
         """See Embeddings; layout: Layout of the batch. Returns float32 [T, H]."""
-        x = self.layer_norm(layout.tokens(self.sum(input_ids, segment_ids, positions, layout.sequence_length)))
+        x = self.layer_norm(
+            layout.tokens(self.sum(input_ids, segment_ids, positions, layout.sequence_length))
+        )
         if seed is not None:
             x = layout.draw_for(x, self.dropout.rate, seed)(x)
         return self.project(x)
@@ -46,6 +48,7 @@ def compute_probabilities(scores, bias, training):
     In 16 bits, the gradient keeps the probabilities in 16 bits only. TensorFlow's gradient would
     also keep them in float32, the largest tensor of all that a long sequence keeps.
     """
+
     def compute(scores):
         return tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), scores.dtype)
 
@@ -59,8 +62,12 @@ def compute_probabilities(scores, bias, training):
         def gradient(upstream):
             kept, upstream = tf.cast(probabilities, tf.float32), tf.cast(upstream, tf.float32)
             product = kept * upstream
-            return tf.cast(product - kept * tf.reduce_sum(product, axis=-1, keepdims=True), scores.dtype)
+            return tf.cast(
+                product - kept * tf.reduce_sum(product, axis=-1, keepdims=True), scores.dtype
+            )
+
         return probabilities, gradient
+
     return compute_in_16_bits(scores)
 
 
@@ -90,13 +97,20 @@ class FastLayer(EncoderLayer):
             query, bias, tokens = self.take_queries(query, at), take_bias(bias, at), flatten
             x = take_tokens(layout.sequences(x), at)
             if is_training:
-                attention_drop = attention_drop.select(lambda keep: tf.gather(keep, at, axis=2, batch_dims=1))
-                sum_drops = [drop.select(lambda keep: take_tokens(layout.sequences(keep), at)) for drop in sum_drops]
-        scores = tf.matmul(query * query.shape[-1]**-0.5, key, transpose_b=True)
+                attention_drop = attention_drop.select(
+                    lambda keep: tf.gather(keep, at, axis=2, batch_dims=1)
+                )
+                sum_drops = [
+                    drop.select(lambda keep: take_tokens(layout.sequences(keep), at))
+                    for drop in sum_drops
+                ]
+        scores = tf.matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
         probabilities = self.softmax(scores, bias, is_training)
         dropped = attention_drop(probabilities) if is_training else probabilities
         context = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])
-        x = self.add_and_normalize(self.attention_output(tokens(context)), x, self.attention_norm, sum_drops[0])
+        x = self.add_and_normalize(
+            self.attention_output(tokens(context)), x, self.attention_norm, sum_drops[0]
+        )
         inner = self.activate(x, is_training)
         x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, sum_drops[1])
         return (x, AttentionMaps(scores, probabilities)) if return_attention_scores else x
@@ -108,18 +122,30 @@ class FastLayer(EncoderLayer):
         """
         if seeds[0] is None:
             return None, None, None
-        shape = tf.stack([layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length])
-        return [layout.draw(self.attention.dropout.rate, shape, seeds[0]),
-                *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:])]
+        shape = tf.stack(
+            [layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length]
+        )
+        return [
+            layout.draw(self.attention.dropout.rate, shape, seeds[0]),
+            *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:]),
+        ]
 
     def split_heads(self, qkv, layout):
         """qkv [B * S, 3 N D] -> query, key, and value, [B, N, S, D] each."""
-        shape = [layout.batch_size, layout.sequence_length, 3, self.attention.num_heads, self.attention.head_width]
+        shape = [
+            layout.batch_size,
+            layout.sequence_length,
+            3,
+            self.attention.num_heads,
+            self.attention.head_width,
+        ]
         return tf.unstack(tf.transpose(tf.reshape(qkv, shape), [2, 0, 3, 1, 4]), num=3)
 
     def take_queries(self, query, at):
         """query [B, N, S, D], at int32 [B, P] -> [B, N, P, D]."""
-        return gather_rows(tf.reshape(query, [-1, query.shape[-1]]), tf.shape(query)[:2], at[:, tf.newaxis])
+        return gather_rows(
+            tf.reshape(query, [-1, query.shape[-1]]), tf.shape(query)[:2], at[:, tf.newaxis]
+        )
 
     def activate(self, x, training):
         """Applies the intermediate projection to x [T, H]."""
@@ -141,7 +167,10 @@ class LiteRTLayer(FastLayer):
         LiteRT's own kernels would run in each layer.
         """
         shape = [layout.batch_size, layout.sequence_length, -1, self.attention.head_width]
-        return [tf.transpose(tf.reshape(part, shape), [0, 2, 1, 3]) for part in tf.split(qkv, 3, axis=-1)]
+        return [
+            tf.transpose(tf.reshape(part, shape), [0, 2, 1, 3])
+            for part in tf.split(qkv, 3, axis=-1)
+        ]
 
     def take_queries(self, query, at):
         """See FastLayer."""
@@ -165,7 +194,9 @@ class FastMaskedLMHead(MaskedLMHead):
         positions, as in serving, this avoids a cast of the matrix and the rounding of the scores.
     """
 
-    def __init__(self, config, initializer, vocabulary_multiple=1, float32_scores=False, *, dtype=None):
+    def __init__(
+        self, config, initializer, vocabulary_multiple=1, float32_scores=False, *, dtype=None
+    ):
         super().__init__(config, initializer, dtype=dtype)
         self._vocabulary_multiple, self._float32_scores = vocabulary_multiple, float32_scores
 
@@ -218,5 +249,8 @@ def gather_rows(rows, sizes, positions):
 
     @tf.custom_gradient
     def gather(rows):
-        return tf.gather(rows, indices), lambda gradient: tf.math.unsorted_segment_sum(gradient, indices, count)
+        return tf.gather(rows, indices), lambda gradient: tf.math.unsorted_segment_sum(
+            gradient, indices, count
+        )
+
     return gather(rows)

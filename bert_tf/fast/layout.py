@@ -27,7 +27,9 @@ class Layout:
 
     def __init__(self, input_mask):
         sizes = zip(input_mask.shape, tf.unstack(tf.shape(input_mask)), strict=True)
-        self.batch_size, self.sequence_length = (size if known is None else known for known, size in sizes)
+        self.batch_size, self.sequence_length = (
+            size if known is None else known for known, size in sizes
+        )
 
     def tokens(self, x):
         """[B, S, ...] -> [T, W], with the axes after S flattened."""
@@ -120,7 +122,9 @@ class UnpaddedLayout(Layout):
         The gradient must be zero there, as it is in attention: masked positions have a probability
         of exactly 0.
         """
-        return _set_gradient(lambda x: tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._take_rows)(x)
+        return _set_gradient(
+            lambda x: tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._take_rows
+        )(x)
 
     def draw_for(self, x, rate, seed):
         """See Layout.

@@ -14,8 +14,12 @@ from bert_tf.layers.basic import Projection
 
 def projection_weights(model):
     """Returns the kernels and biases of a model's projections, a list of tf.Variable."""
-    return [weight for layer in model.submodules if isinstance(layer, Projection)
-            for weight in (layer.kernel, layer.bias)]
+    return [
+        weight
+        for layer in model.submodules
+        if isinstance(layer, Projection)
+        for weight in (layer.kernel, layer.bias)
+    ]
 
 
 @contextlib.contextmanager
@@ -29,8 +33,12 @@ def replace_weights(model, replacements):
       replacements: Dict of the `ref()` of a variable to its replacement, which converts to a
         tensor.
     """
-    attributes = [(layer, name, value) for layer in (model, *model.submodules) for name, value in vars(layer).items()
-                  if isinstance(value, tf.Variable) and value.ref() in replacements]
+    attributes = [
+        (layer, name, value)
+        for layer in (model, *model.submodules)
+        for name, value in vars(layer).items()
+        if isinstance(value, tf.Variable) and value.ref() in replacements
+    ]
     try:
         for layer, name, variable in attributes:
             # Bypasses Keras, which would track it as a new weight.
@@ -50,8 +58,12 @@ class CastWeights:
 
     def __init__(self, model):
         self._model = model
-        self._casts = {variable.ref(): tf.Variable(tf.zeros(variable.shape, model.compute_dtype), trainable=False)
-                       for variable in projection_weights(model)}
+        self._casts = {
+            variable.ref(): tf.Variable(
+                tf.zeros(variable.shape, model.compute_dtype), trainable=False
+            )
+            for variable in projection_weights(model)
+        }
 
     def refresh(self):
         """Casts the current weights."""

@@ -91,7 +91,9 @@ class Local(AnyPath):
                 raise
             return None
         modified_ns = found.st_mtime_ns // 10**9 * 10**9  # in whole seconds, like TensorFlow
-        return Status(stat.S_ISREG(found.st_mode), stat.S_ISDIR(found.st_mode), found.st_size, modified_ns)
+        return Status(
+            stat.S_ISREG(found.st_mode), stat.S_ISDIR(found.st_mode), found.st_size, modified_ns
+        )
 
     def absolute(self):
         """Returns the canonical path of a file or directory: no links, no separator at the end."""
@@ -111,6 +113,7 @@ class Local(AnyPath):
         It does not enter local directories that are links. Raises OSError if a directory cannot be
         read.
         """
+
         def stop(error):
             raise error
 
@@ -225,14 +228,18 @@ class Local(AnyPath):
         names = sorted(os.listdir(source))
         for name in names:
             if os.path.isdir(os.path.join(self.path, name)):
-                raise IsADirectoryError(f"{os.path.join(self.path, name)}: cannot be written: Is a directory")
+                raise IsADirectoryError(
+                    f"{os.path.join(self.path, name)}: cannot be written: Is a directory"
+                )
         replaced = tempfile.mkdtemp(dir=source)
         moved = []  # (from, to)
         try:
             with convert_write_errors(self.path):
                 # Removes all old files first, so that none is ever read together with a new one.
                 for before, after in ((self.path, replaced), (source, self.path)):
-                    for paths in ((os.path.join(before, name), os.path.join(after, name)) for name in names):
+                    for paths in (
+                        (os.path.join(before, name), os.path.join(after, name)) for name in names
+                    ):
                         if os.path.lexists(paths[0]):
                             os.replace(*paths)
                             moved.append(paths)

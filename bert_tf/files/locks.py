@@ -33,15 +33,22 @@ def lock_output(argument, path):
         yield
         return
     is_folder = os.path.isdir(path)
-    lock = path if is_folder else os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.lock")
+    lock = (
+        path
+        if is_folder
+        else os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.lock")
+    )
     with convert_write_errors(path):
         descriptor = os.open(lock, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError((f"`{argument}`={path}" if argument else path) + f": locked by {_holder(descriptor)}; "
-                             "wait until it finishes, or stop it") from None
+            raise InputError(
+                (f"`{argument}`={path}" if argument else path)
+                + f": locked by {_holder(descriptor)}; "
+                "wait until it finishes, or stop it"
+            ) from None
         except OSError:  # a file system without locks
             pass
         try:

@@ -76,7 +76,9 @@ def check_text(start, path):
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(f"{os.fsdecode(path)}: is UTF-16; save the file as UTF-8")
     if b"\n" not in start and b"\r" in start.rstrip(b"\r"):
-        raise InputError(f"{os.fsdecode(path)}: its lines end at \\r; save the file with line ends \\n")
+        raise InputError(
+            f"{os.fsdecode(path)}: its lines end at \\r; save the file with line ends \\n"
+        )
 
 
 def describe_dropped_bytes(num_lines):
@@ -90,7 +92,10 @@ def read_lines(path, decoder):
 
     Decoder: LineDecoder.
     """
-    return [line.removesuffix("\n").removesuffix("\r") for line in decoder.lines(io.BytesIO(read_bytes(path)), path)]
+    return [
+        line.removesuffix("\n").removesuffix("\r")
+        for line in decoder.lines(io.BytesIO(read_bytes(path)), path)
+    ]
 
 
 def read_text(path):
@@ -104,8 +109,10 @@ def read_text(path):
     except UnicodeDecodeError as error:
         # The decoder removes the mark first.
         number = len(content) - len(error.object) + error.start + 1
-        raise InputError(f"{os.fsdecode(path)}: byte {number:,} is 0x{error.object[error.start]:02x}, which is not "
-                         "UTF-8; save the file as UTF-8") from error
+        raise InputError(
+            f"{os.fsdecode(path)}: byte {number:,} is 0x{error.object[error.start]:02x}, which is not "
+            "UTF-8; save the file as UTF-8"
+        ) from error
 
 
 def read_json(path):
@@ -127,7 +134,9 @@ def read_json_object(path):
     """Reads the dict of a JSON file; raises InputError with the path if it is not an object."""
     value = read_json(path)
     if not isinstance(value, dict):
-        raise InputError(f"{os.fsdecode(path)}: expected a JSON object, found {type(value).__name__}")
+        raise InputError(
+            f"{os.fsdecode(path)}: expected a JSON object, found {type(value).__name__}"
+        )
     return value
 
 

@@ -49,8 +49,10 @@ def check_no_pattern(path, argument=None):
     takes for a pattern."""
     if found := _PATTERN.search(os.fsdecode(path)):
         subject = f"`{argument}`={path}" if argument else path
-        raise InputError(f"{subject}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches "
-                         "for checkpoints; choose another name")
+        raise InputError(
+            f"{subject}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches "
+            "for checkpoints; choose another name"
+        )
 
 
 def folders_among(paths):
@@ -90,7 +92,9 @@ class Remote(AnyPath):
         try:
             with convert_errors(path, "read") as gfile:
                 found = gfile.stat(path)
-            return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
+            return Status(
+                not found.is_directory, found.is_directory, found.length, found.mtime_nsec
+            )
         except FileNotFoundError as error:
             if _RESPONSE.search(error.__cause__.message or ""):
                 raise  # the client's error for a missing object has no code: the bucket is missing
@@ -119,7 +123,9 @@ class Remote(AnyPath):
     def folders(self):
         """Returns the set of the paths of the directories in this directory of an object store,
         with one request."""
-        return {f"{self.path}/{name.rstrip('/')}" for name in self._children() if name.endswith("/")}
+        return {
+            f"{self.path}/{name.rstrip('/')}" for name in self._children() if name.endswith("/")
+        }
 
     def _children(self):
         """Returns a set of the names in this directory.
@@ -238,7 +244,7 @@ class Reader(io.RawIOBase):
     def readinto(self, buffer):
         with convert_errors(self.name, "read"):
             data = self._file.read(min(len(buffer), self._size - self._file.tell()))
-        buffer[:len(data)] = data
+        buffer[: len(data)] = data
         return len(data)
 
     def seek(self, offset, whence=os.SEEK_SET):
@@ -260,15 +266,19 @@ def convert_errors(path, done):
     DONE: WHY"."""
     bucket = _BUCKET.match(path)
     if bucket and not _BUCKET_NAME.fullmatch(bucket[1]):
-        raise OSError(f"{path}: {bucket[1]!r} is not a bucket name; use only lowercase letters, digits, - _ .")
+        raise OSError(
+            f"{path}: {bucket[1]!r} is not a bucket name; use only lowercase letters, digits, - _ ."
+        )
     import tensorflow
 
     errors = tensorflow.errors
     try:
         yield tensorflow.io.gfile
     except errors.OpError as error:
-        kind = {errors.NotFoundError: FileNotFoundError, errors.PermissionDeniedError: PermissionError}.get(
-            type(error), OSError)
+        kind = {
+            errors.NotFoundError: FileNotFoundError,
+            errors.PermissionDeniedError: PermissionError,
+        }.get(type(error), OSError)
         raise kind(f"{path}: cannot be {done}: {_reason(error)}") from error
 
 
@@ -280,5 +290,7 @@ def _reason(error):
         with contextlib.suppress(TypeError, ValueError, KeyError):  # not a JSON response
             reason = f"HTTP {response[1]}: {json.loads(response[2])['error']['message']}"
         if response[1] == "401":
-            reason += "; run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"
+            reason += (
+                "; run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"
+            )
     return reason[:_LONGEST_REASON]

@@ -51,7 +51,9 @@ def _make_locked(above):
     lock = os.open(unlocked, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder = os.path.join(above, _PREFIX + os.path.basename(unlocked).removeprefix(_UNLOCKED_PREFIX))
+        folder = os.path.join(
+            above, _PREFIX + os.path.basename(unlocked).removeprefix(_UNLOCKED_PREFIX)
+        )
         os.rename(unlocked, folder)
     except OSError:  # a file system without locks
         os.close(lock)
@@ -64,9 +66,13 @@ def _remove_unlocked(above):
     """Removes directories of this user that `_make_locked` created there and whose processes
     have ended."""
     with os.scandir(above) as entries:
-        left = [entry.path for entry in entries
-                if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False)
-                and entry.stat(follow_symlinks=False).st_uid == os.getuid()]
+        left = [
+            entry.path
+            for entry in entries
+            if entry.name.startswith(_PREFIX)
+            and entry.is_dir(follow_symlinks=False)
+            and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        ]
     for path in left:
         with contextlib.suppress(OSError):
             lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

@@ -57,8 +57,10 @@ def to_json(path, value, **options):
     try:
         return json.dumps(value, allow_nan=False, **options)
     except ValueError as error:
-        raise InputError(f"{path}: cannot contain NaN or infinity; the model computes numbers that are not finite, so "
-                         "its weights are damaged or its precision is too low") from error
+        raise InputError(
+            f"{path}: cannot contain NaN or infinity; the model computes numbers that are not finite, so "
+            "its weights are damaged or its precision is too low"
+        ) from error
 
 
 @contextlib.contextmanager

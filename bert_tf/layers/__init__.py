@@ -8,6 +8,23 @@ from bert_tf.layers.encoder_layer import NO_SEEDS, EncoderLayer
 from bert_tf.layers.heads import LinearHead, MaskedLMHead
 from bert_tf.layers.recurrent import LSTM_SEEDS, BiLSTM, BiLSTMHead, ScalarMix
 
-__all__ = ["LSTM_SEEDS", "MASKED_SCORE", "NO_SEEDS", "AttentionMaps", "BiLSTM", "BiLSTMHead", "Embeddings",
-           "EncoderLayer", "LayerNorm", "LinearHead", "MaskedLMHead", "Projection", "ScalarMix",
-           "SeededDropout", "SelfAttention", "WeightInitializer", "attention_bias", "multiply"]
+__all__ = [
+    "LSTM_SEEDS",
+    "MASKED_SCORE",
+    "NO_SEEDS",
+    "AttentionMaps",
+    "BiLSTM",
+    "BiLSTMHead",
+    "Embeddings",
+    "EncoderLayer",
+    "LayerNorm",
+    "LinearHead",
+    "MaskedLMHead",
+    "Projection",
+    "ScalarMix",
+    "SeededDropout",
+    "SelfAttention",
+    "WeightInitializer",
+    "attention_bias",
+    "multiply",
+]

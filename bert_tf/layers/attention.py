@@ -70,8 +70,13 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
         super().__init__(name="self", dtype=dtype)
         self.num_heads, self.head_width = num_heads, config.head_width
         with tf.name_scope("self"):
-            self.qkv = Projection(config.hidden_size, 3 * self.num_heads * self.head_width, initializer, name="qkv",
-                                  dtype=dtype)
+            self.qkv = Projection(
+                config.hidden_size,
+                3 * self.num_heads * self.head_width,
+                initializer,
+                name="qkv",
+                dtype=dtype,
+            )
         self.dropout = SeededDropout(config.attention_probs_dropout_prob, dtype=dtype)
 
     def call(self, x, bias, seed=None):

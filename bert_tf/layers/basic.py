@@ -40,7 +40,9 @@ class WeightInitializer:
     def __call__(self, shape, dtype=tf.float32, **unused_keras_options):
         self._calls += 1
         stream = (self.seed, self._calls)
-        return self._standard_deviation * tf.random.stateless_truncated_normal(shape, seed=stream, dtype=dtype)
+        return self._standard_deviation * tf.random.stateless_truncated_normal(
+            shape, seed=stream, dtype=dtype
+        )
 
 
 class Projection(SavedLayer, tf_keras.layers.Layer):
@@ -49,12 +51,18 @@ class Projection(SavedLayer, tf_keras.layers.Layer):
     Weights: `kernel` [input_width, output_width] and `bias` [output_width].
     """
 
-    def __init__(self, input_width, output_width, initializer, activation="linear", *, name, dtype=None):
+    def __init__(
+        self, input_width, output_width, initializer, activation="linear", *, name, dtype=None
+    ):
         super().__init__(name=name, dtype=dtype)
         with tf.name_scope(name):
             # Cast in `call`, not by Keras, because the layers of bert_tf.fast cast parts of it.
-            self.kernel = self.add_weight("kernel", [input_width, output_width], initializer=initializer,
-                                          experimental_autocast=False)
+            self.kernel = self.add_weight(
+                "kernel",
+                [input_width, output_width],
+                initializer=initializer,
+                experimental_autocast=False,
+            )
             self.bias = self.add_weight("bias", [output_width], initializer="zeros")
         self.activation = activation
 

@@ -28,19 +28,34 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         width = config.embedding_width
         with tf.name_scope("embeddings"):
             self.word_embeddings = self.add_weight(
-                "word_embeddings", [config.vocab_size, config.embedding_size or width], initializer=initializer)
-            self.embedding_projection = self.embedding_projection_bias = self.token_type_embeddings = None
+                "word_embeddings",
+                [config.vocab_size, config.embedding_size or width],
+                initializer=initializer,
+            )
+            self.embedding_projection = self.embedding_projection_bias = (
+                self.token_type_embeddings
+            ) = None
             if config.embedding_size:
                 self.embedding_projection = self.add_weight(
-                    "embedding_projection", [config.embedding_size, config.hidden_size], initializer=initializer)
+                    "embedding_projection",
+                    [config.embedding_size, config.hidden_size],
+                    initializer=initializer,
+                )
             if config.project_embedding_sum:
                 self.embedding_projection_bias = self.add_weight(
-                    "embedding_projection_bias", [config.hidden_size], initializer="zeros")
+                    "embedding_projection_bias", [config.hidden_size], initializer="zeros"
+                )
             if config.type_vocab_size:
                 self.token_type_embeddings = self.add_weight(
-                    "token_type_embeddings", [config.type_vocab_size, width], initializer=initializer)
+                    "token_type_embeddings",
+                    [config.type_vocab_size, width],
+                    initializer=initializer,
+                )
             self.position_embeddings = self.add_weight(
-                "position_embeddings", [config.max_position_embeddings, width], initializer=initializer)
+                "position_embeddings",
+                [config.max_position_embeddings, width],
+                initializer=initializer,
+            )
             self.layer_norm = LayerNorm(width)
         self.dropout = SeededDropout(config.hidden_dropout_prob, dtype="float32")
 
@@ -74,7 +89,9 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         if self.token_type_embeddings is not None:
             # A one-hot matmul instead of a gather, since the table is small: its gradient is dense,
             # and the original's clipping by global norm depends on that.
-            x += tf.matmul(tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)
+            x += tf.matmul(
+                tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings
+            )
         table = self.position_embeddings[:length]  # [S, H]
         if positions is None:
             return x + table
@@ -88,7 +105,9 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         """
         if self.embedding_projection_bias is None:
             return x
-        return tf.nn.bias_add(multiply(x, self.embedding_projection, self.hooks), self.embedding_projection_bias)
+        return tf.nn.bias_add(
+            multiply(x, self.embedding_projection, self.hooks), self.embedding_projection_bias
+        )
 
     def look_up(self, ids):
         """Returns the rows of the word table for ids int32 [B, S]."""

@@ -24,16 +24,27 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
         width, (num_heads, inner) = config.hidden_size, sizes
         with tf.name_scope(name):
             with tf.name_scope("attention"):
-                self.attention = SelfAttention(config, initializer, num_heads=num_heads, dtype=dtype)
+                self.attention = SelfAttention(
+                    config, initializer, num_heads=num_heads, dtype=dtype
+                )
                 with tf.name_scope("output"):
-                    self.attention_output = Projection(num_heads * config.head_width, width, initializer, name="dense",
-                                                       dtype=dtype)
+                    self.attention_output = Projection(
+                        num_heads * config.head_width, width, initializer, name="dense", dtype=dtype
+                    )
                     self.attention_norm = LayerNorm(width)
             with tf.name_scope("intermediate"):
-                self.intermediate = Projection(width, inner, initializer,
-                                               activation=config.hidden_act, name="dense", dtype=dtype)
+                self.intermediate = Projection(
+                    width,
+                    inner,
+                    initializer,
+                    activation=config.hidden_act,
+                    name="dense",
+                    dtype=dtype,
+                )
             with tf.name_scope("output"):
-                self.output_projection = Projection(inner, width, initializer, name="dense", dtype=dtype)
+                self.output_projection = Projection(
+                    inner, width, initializer, name="dense", dtype=dtype
+                )
                 self.output_norm = LayerNorm(width)
         self.dropout = SeededDropout(config.hidden_dropout_prob, dtype=dtype)
 
@@ -53,5 +64,7 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
         """
         context, maps = self.attention(x, bias, seeds[0])
         x = self.attention_norm(x + self.dropout(self.attention_output(context), seeds[1]))
-        x = self.output_norm(x + self.dropout(self.output_projection(self.intermediate(x)), seeds[2]))
+        x = self.output_norm(
+            x + self.dropout(self.output_projection(self.intermediate(x)), seeds[2])
+        )
         return (x, maps) if return_attention_scores else x

@@ -27,15 +27,25 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
         width = config.hidden_size
         with tf.name_scope("predictions"):
             with tf.name_scope("transform"):
-                self.transform = Projection(width, width, initializer, activation=config.hidden_act,
-                                            name="dense", dtype=dtype)
+                self.transform = Projection(
+                    width,
+                    width,
+                    initializer,
+                    activation=config.hidden_act,
+                    name="dense",
+                    dtype=dtype,
+                )
                 self.layer_norm = LayerNorm(width)
-            self.output_bias = self.add_weight("output_bias", [config.vocab_size], initializer="zeros")
+            self.output_bias = self.add_weight(
+                "output_bias", [config.vocab_size], initializer="zeros"
+            )
 
     def call(self, x, embeddings):
         """x [T, H], Embeddings of the model -> logits float32 [T, V]."""
         x = self.layer_norm(self.transform(x))
-        return self.score(x, embeddings.word_embeddings, embeddings.embedding_projection, self.output_bias)
+        return self.score(
+            x, embeddings.word_embeddings, embeddings.embedding_projection, self.output_bias
+        )
 
     def score(self, x, table, projection, bias):
         """Returns logits float32 [T, V] for x [T, H], word embeddings [V, H], None, and a bias [V].
@@ -60,11 +70,16 @@ class LinearHead(SavedLayer, tf_keras.layers.Layer):
     def __init__(self, config, num_classes, initializer, *, name):
         super().__init__(name=name, dtype="float32")
         self.output_weights = self.add_weight(
-            "output_weights", [num_classes, config.hidden_size], initializer=initializer)
+            "output_weights", [num_classes, config.hidden_size], initializer=initializer
+        )
         self.output_bias = self.add_weight("output_bias", [num_classes], initializer="zeros")
 
     def call(self, x):
         """x [T, H] -> logits float32 [T, classes]."""
         if not self.hooks:
-            return tf.nn.bias_add(tf.matmul(x, self.output_weights, transpose_b=True), self.output_bias)
-        return tf.nn.bias_add(multiply(x, tf.transpose(self.output_weights), self.hooks), self.output_bias)
+            return tf.nn.bias_add(
+                tf.matmul(x, self.output_weights, transpose_b=True), self.output_bias
+            )
+        return tf.nn.bias_add(
+            multiply(x, tf.transpose(self.output_weights), self.hooks), self.output_bias
+        )

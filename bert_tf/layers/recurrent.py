@@ -26,12 +26,21 @@ class BiLSTM(SavedLayer, tf_keras.layers.Layer):
 
     def __init__(self, input_width, width, seeds, *, name):
         super().__init__(name=name, dtype="float32")
-        forward, backward = (tf_keras.layers.LSTM(
-            width, return_sequences=True, go_backwards=direction == "backward", name=direction, dtype="float32",
-            kernel_initializer=tf_keras.initializers.GlorotUniform(2 * seed),
-            recurrent_initializer=tf_keras.initializers.Orthogonal(seed=2 * seed + 1),
-        ) for direction, seed in zip(("forward", "backward"), seeds, strict=True))
-        self.both = tf_keras.layers.Bidirectional(forward, backward_layer=backward, name="both", dtype="float32")
+        forward, backward = (
+            tf_keras.layers.LSTM(
+                width,
+                return_sequences=True,
+                go_backwards=direction == "backward",
+                name=direction,
+                dtype="float32",
+                kernel_initializer=tf_keras.initializers.GlorotUniform(2 * seed),
+                recurrent_initializer=tf_keras.initializers.Orthogonal(seed=2 * seed + 1),
+            )
+            for direction, seed in zip(("forward", "backward"), seeds, strict=True)
+        )
+        self.both = tf_keras.layers.Bidirectional(
+            forward, backward_layer=backward, name="both", dtype="float32"
+        )
         self.both.build(tf.TensorShape([None, None, input_width]))
 
     def call(self, x, mask):

@@ -51,7 +51,9 @@ class Buckets:
         try:
             self._graphs = open_graphs(path, num_threads or processor.count_cores())
         except (ValueError, RuntimeError) as error:
-            raise InputError(f"{path}: is not a LiteRT model: {str(error).splitlines()[0]}") from error
+            raise InputError(
+                f"{path}: is not a LiteRT model: {str(error).splitlines()[0]}"
+            ) from error
         self._signatures = names = self._graphs.get_signature_list()
         self._lock = threading.Lock()
         self._buffers, self._batch_sizes = {}, {}
@@ -70,9 +72,14 @@ class Buckets:
         """
         results = [None] * len(rows)
         by_length = sorted(range(len(rows)), key=lambda number: len(rows[number].ids))
-        for size, length, start, end in plan([len(rows[number].ids) for number in by_length], self._batch_sizes):
+        for size, length, start, end in plan(
+            [len(rows[number].ids) for number in by_length], self._batch_sizes
+        ):
             taken = by_length[start:end]
-            features = {name: np.zeros([size, length], np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+            features = {
+                name: np.zeros([size, length], np.int32)
+                for name in ("input_ids", "input_mask", "segment_ids")
+            }
             for index, number in enumerate(taken):
                 row, count = rows[number], len(rows[number].ids)
                 features["input_ids"][index, :count] = row.ids
@@ -105,9 +112,14 @@ class Buckets:
             if name not in self._buffers:
                 signature = self._signatures[name]
                 with quiet():  # LiteRT prints a message about the first write of a process
-                    sources = {key: self._graphs.create_input_buffer_by_name(name, key) for key in signature["inputs"]}
-                    results = {key: self._graphs.create_output_buffer_by_name(name, key)
-                               for key in signature["outputs"]}
+                    sources = {
+                        key: self._graphs.create_input_buffer_by_name(name, key)
+                        for key in signature["inputs"]
+                    }
+                    results = {
+                        key: self._graphs.create_output_buffer_by_name(name, key)
+                        for key in signature["outputs"]
+                    }
                     _write(sources, inputs)
                 self._buffers[name] = sources, results, self._graphs.get_output_tensor_details(name)
             sources, results, details = self._buffers[name]
@@ -143,8 +155,12 @@ def plan(lengths, batch_sizes):
         while bucket < length:
             bucket = next(buckets)
         starts = {size: max(0, end - size) for size in batch_sizes[bucket]}
-        best.append(min((best[start][0] + size * bucket + CALL, (size, bucket, start, end))
-                        for size, start in starts.items()))
+        best.append(
+            min(
+                (best[start][0] + size * bucket + CALL, (size, bucket, start, end))
+                for size, start in starts.items()
+            )
+        )
     batches, end = [], len(lengths)
     while end:
         batches.append(best[end][1])
@@ -158,7 +174,9 @@ def open_graphs(path, num_threads):
     Raises:
       RuntimeError: If LiteRT cannot read the file.
     """
-    options = Options(cpu_options=CpuOptions(num_threads=num_threads, xnnpack_weight_cache_path=CACHE_IN_MEMORY))
+    options = Options(
+        cpu_options=CpuOptions(num_threads=num_threads, xnnpack_weight_cache_path=CACHE_IN_MEMORY)
+    )
     with CREATION, quiet(), _off_first_core():
         return CompiledModel.from_file(path, environment=_environment(), options=options)
 

@@ -29,9 +29,11 @@ def append(content, metadata, vocabulary):
     stream.write(content)
     # Appends; offsets are relative to the beginning of the file.
     with zipfile.ZipFile(stream, "a") as archive:
-        for name, text in ((TASK_FILE, metadata.to_json()),
-                           (CHECKSUM_FILE, str(zlib.crc32(content))),
-                           (VOCABULARY_FILE, "\n".join(vocabulary) + "\n")):
+        for name, text in (
+            (TASK_FILE, metadata.to_json()),
+            (CHECKSUM_FILE, str(zlib.crc32(content))),
+            (VOCABULARY_FILE, "\n".join(vocabulary) + "\n"),
+        ):
             archive.writestr(zipfile.ZipInfo(name, _DATE), text.encode(), zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 
@@ -52,9 +54,20 @@ def read(path):
             checksum = int(archive.read(CHECKSUM_FILE))
             vocabulary = archive.read(VOCABULARY_FILE).decode().split("\n")[:-1]
             graph_bytes = min(entry.header_offset for entry in archive.infolist())
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: is not a LiteRT model with text inputs; create one with export_saved_model and "
-                         f"`format`=litert ({error})") from error
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise InputError(
+            f"{path}: is not a LiteRT model with text inputs; create one with export_saved_model and "
+            f"`format`=litert ({error})"
+        ) from error
     if checksum != zlib.crc32(np.memmap(path, np.uint8, "r")[:graph_bytes]):
-        raise InputError(f"{path}: is corrupted: its graphs do not match their checksum; copy or export it again")
+        raise InputError(
+            f"{path}: is corrupted: its graphs do not match their checksum; copy or export it again"
+        )
     return TaskMetadata.from_dict(values, f"{path}, {TASK_FILE}"), vocabulary

@@ -33,7 +33,9 @@ class LiteRTModel:
         """
         self.metadata, vocabulary = read(path)
         self.kind = self.metadata.kind
-        self._tokenizer = PlainTokenizer(vocabulary, self.metadata.do_lower_case, self.metadata.strip_accents)
+        self._tokenizer = PlainTokenizer(
+            vocabulary, self.metadata.do_lower_case, self.metadata.strip_accents
+        )
         self._buckets = Buckets(path, num_threads)
 
     def __call__(self, **texts):
@@ -44,7 +46,9 @@ class LiteRTModel:
           Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature
           serving_default; strings are bytes.
         """
-        return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *texts.values())
+        return KINDS[self.kind].answer(
+            self.metadata, self._tokenizer, self._buckets, *texts.values()
+        )
 
     def compute_outputs(self, features):
         """Returns the outputs of the graphs for rows of IDs, before conversion to predictions, to
@@ -59,8 +63,12 @@ class LiteRTModel:
           at padding.
         """
         counts, width = features["input_mask"].sum(axis=1), features["input_ids"].shape[1]
-        rows = [Row(ids[:count].tolist(), segments[:count].tolist(), False) for ids, segments, count in zip(
-            features["input_ids"], features["segment_ids"], counts, strict=True)]
+        rows = [
+            Row(ids[:count].tolist(), segments[:count].tolist(), False)
+            for ids, segments, count in zip(
+                features["input_ids"], features["segment_ids"], counts, strict=True
+            )
+        ]
         per_position = KINDS[self.kind].per_position
         results = {}
         for index, (row, output) in enumerate(zip(rows, self._buckets.run(rows), strict=True)):

@@ -23,10 +23,24 @@ GARDEN_SUFFIXES = (".yaml", ".yml")
 
 # Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig, and its defaults
 # if they differ.
-GARDEN_KEYS = {"num_layers": "num_hidden_layers", "hidden_activation": "hidden_act",
-               "dropout_rate": "hidden_dropout_prob", "attention_dropout_rate": "attention_probs_dropout_prob",
-               **{name: name for name in ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size",
-                                          "max_position_embeddings", "type_vocab_size", "initializer_range")}}
+GARDEN_KEYS = {
+    "num_layers": "num_hidden_layers",
+    "hidden_activation": "hidden_act",
+    "dropout_rate": "hidden_dropout_prob",
+    "attention_dropout_rate": "attention_probs_dropout_prob",
+    **{
+        name: name
+        for name in (
+            "vocab_size",
+            "hidden_size",
+            "num_attention_heads",
+            "intermediate_size",
+            "max_position_embeddings",
+            "type_vocab_size",
+            "initializer_range",
+        )
+    },
+}
 GARDEN_DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2}
 GARDEN_ENCODERS = ("bert", "bert_v2")
 # Paths to an EncoderConfig.
@@ -93,9 +107,14 @@ def _check_same_sizes(path, other):
         config, other_config = read_config(path), read_config(other)
     except InputError:
         return
-    if (config.num_attention_heads, get_shapes(config)) != (other_config.num_attention_heads, get_shapes(other_config)):
-        raise InputError(f"{path} and {os.path.basename(other)} next to it are of models of different sizes; set "
-                         "`bert_config_file` to the correct one")
+    if (config.num_attention_heads, get_shapes(config)) != (
+        other_config.num_attention_heads,
+        get_shapes(other_config),
+    ):
+        raise InputError(
+            f"{path} and {os.path.basename(other)} next to it are of models of different sizes; set "
+            "`bert_config_file` to the correct one"
+        )
 
 
 def _read_garden_config(path):
@@ -105,7 +124,9 @@ def _read_garden_config(path):
         if isinstance(encoder, dict) and isinstance(encoder.get("type"), str):
             with name_file(path):
                 return _garden_config(encoder)
-    raise InputError(f"{path}: contains no encoder config of the Model Garden (expected task.model.encoder.type)")
+    raise InputError(
+        f"{path}: contains no encoder config of the Model Garden (expected task.model.encoder.type)"
+    )
 
 
 def _garden_config(encoder):
@@ -120,8 +141,12 @@ def _garden_config(encoder):
     if values.get("norm_first"):
         raise InputError("norm_first is True: only False is supported")
     if values.get("embedding_size") not in (None, values.get("hidden_size")):
-        raise InputError(f"embedding_size is {values['embedding_size']!r}: must be equal to hidden_size")
-    return BertConfig.from_dict({GARDEN_KEYS[key]: value for key, value in values.items() if key in GARDEN_KEYS})
+        raise InputError(
+            f"embedding_size is {values['embedding_size']!r}: must be equal to hidden_size"
+        )
+    return BertConfig.from_dict(
+        {GARDEN_KEYS[key]: value for key, value in values.items() if key in GARDEN_KEYS}
+    )
 
 
 def _read_yaml(path):

@@ -17,9 +17,13 @@ def list_directories(checkpoint):
     SavedModel, it is the directory of the SavedModel.
     """
     checkpoint = os.fsdecode(checkpoint)
-    folder = checkpoint if files.at(checkpoint).is_dir() else os.path.dirname(checkpoint) or os.curdir
+    folder = (
+        checkpoint if files.at(checkpoint).is_dir() else os.path.dirname(checkpoint) or os.curdir
+    )
     folder = folder.rstrip("/") or folder
-    if os.path.basename(folder) == VARIABLES_FOLDER and is_encoder(os.path.dirname(folder) or os.curdir):
+    if os.path.basename(folder) == VARIABLES_FOLDER and is_encoder(
+        os.path.dirname(folder) or os.curdir
+    ):
         folder = os.path.dirname(folder) or os.curdir
     parent, name = os.path.split(folder if is_remote(folder) else os.path.abspath(folder))
     return [folder, parent] if name == BEST_FOLDER else [folder]
@@ -29,7 +33,11 @@ def list_files(checkpoint, names):
     """Returns the existing paths of `names`, in their order, in the first of `list_directories`
     with any of them."""
     for folder in list_directories(checkpoint):
-        found = [path for path in (os.path.join(folder, name) for name in names) if files.at(path).exists()]
+        found = [
+            path
+            for path in (os.path.join(folder, name) for name in names)
+            if files.at(path).exists()
+        ]
         if found:
             return found
     return []

@@ -79,8 +79,10 @@ class ModelFiles:
     def casing(self):
         """(argument, TokenizerFiles) of the first checkpoint with a known casing, or (None,
         TokenizerFiles())."""
-        return next(((name, files) for name, files in self.tokenizers.items() if files.casing_from),
-                    (None, TokenizerFiles()))
+        return next(
+            ((name, files) for name, files in self.tokenizers.items() if files.casing_from),
+            (None, TokenizerFiles()),
+        )
 
     def _find_each(self, find_one):
         found = {name: find_one(path) for name, path in self.checkpoints.items()}
@@ -94,10 +96,16 @@ def check_run_vocabulary(argument, path, vocab_file, existing):
     The path of the checkpoint is the value of `argument`. `existing`: Path of the vocabulary next
     to it, or None.
     """
-    if existing and find_file(path, TASK_FILE, RUN_FILE) and (
-            read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file))):
-        raise InputError(f"differs from the vocabulary that `{argument}`={path} was trained with, {existing}",
-                         "vocab_file", vocab_file)
+    if (
+        existing
+        and find_file(path, TASK_FILE, RUN_FILE)
+        and (read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file)))
+    ):
+        raise InputError(
+            f"differs from the vocabulary that `{argument}`={path} was trained with, {existing}",
+            "vocab_file",
+            vocab_file,
+        )
 
 
 def describe_vocabulary_difference(vocab_file, existing):
@@ -107,7 +115,9 @@ def describe_vocabulary_difference(vocab_file, existing):
     """
     ours, theirs = (read_bytes(to_vocab_txt(path)).splitlines() for path in (vocab_file, existing))
     number = sum(our != their for our, their in itertools.zip_longest(ours, theirs))
-    return f": {number:,} of {max(len(ours), len(theirs)):,} IDs have another token" if number else ""
+    return (
+        f": {number:,} of {max(len(ours), len(theirs)):,} IDs have another token" if number else ""
+    )
 
 
 def save_tokenizer(folder, tokenizer, **settings):
@@ -126,12 +136,18 @@ def save_tokenizer(folder, tokenizer, **settings):
 
 def to_saved_files(tokenizer, **settings):
     """Returns the files of `save_tokenizer`: dict of name to bytes."""
-    saved = {VOCABULARY_NAME: read_bytes(to_vocab_txt(tokenizer.vocab_file))} if tokenizer.vocab_file else {}
+    saved = (
+        {VOCABULARY_NAME: read_bytes(to_vocab_txt(tokenizer.vocab_file))}
+        if tokenizer.vocab_file
+        else {}
+    )
     if tokenizer.do_lower_case is not None:
         settings |= {"do_lower_case": tokenizer.do_lower_case}
     if settings:
         settings |= {"strip_accents": tokenizer.strip_accents}
-        saved[TOKENIZER_CONFIG_NAME] = f"{json.dumps(settings, indent=2, sort_keys=True)}\n".encode()
+        saved[TOKENIZER_CONFIG_NAME] = (
+            f"{json.dumps(settings, indent=2, sort_keys=True)}\n".encode()
+        )
     return saved
 
 

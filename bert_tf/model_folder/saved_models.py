@@ -43,9 +43,12 @@ def read_variables(path):
         saved_model = saved_model_pb2.SavedModel.FromString(files.read_bytes(path))
     except DecodeError:
         return {}
-    return {node.variable.name: [dimension.size for dimension in node.variable.shape.dim]
-            for graph in saved_model.meta_graphs for node in graph.object_graph_def.nodes
-            if node.WhichOneof("kind") == "variable"}
+    return {
+        node.variable.name: [dimension.size for dimension in node.variable.shape.dim]
+        for graph in saved_model.meta_graphs
+        for node in graph.object_graph_def.nodes
+        if node.WhichOneof("kind") == "variable"
+    }
 
 
 def is_encoder(folder):
@@ -66,15 +69,28 @@ def read_sizes(path):
     """
     shapes = read_variables(path)
     query, inner = LAYER.format(0, "self_attention/query"), LAYER.format(0, "intermediate")
-    if not {WORDS, "position_embedding/embeddings", "type_embeddings/embeddings", query, inner} <= shapes.keys() or (
-            shapes[WORDS][-1] != shapes[query][0]):
-        raise InputError(f"{path}: only SavedModels of BERT encoders of tf-models-official are supported")
+    if not {
+        WORDS,
+        "position_embedding/embeddings",
+        "type_embeddings/embeddings",
+        query,
+        inner,
+    } <= shapes.keys() or (shapes[WORDS][-1] != shapes[query][0]):
+        raise InputError(
+            f"{path}: only SavedModels of BERT encoders of tf-models-official are supported"
+        )
     width, heads, _ = shapes[query]
-    return {"vocab_size": shapes[WORDS][0], "hidden_size": width, "num_attention_heads": heads,
-            "num_hidden_layers": sum(LAYER.format(number, "intermediate") in shapes for number in range(len(shapes))),
-            "intermediate_size": shapes[inner][1],
-            "max_position_embeddings": shapes["position_embedding/embeddings"][0],
-            "type_vocab_size": shapes["type_embeddings/embeddings"][0]}
+    return {
+        "vocab_size": shapes[WORDS][0],
+        "hidden_size": width,
+        "num_attention_heads": heads,
+        "num_hidden_layers": sum(
+            LAYER.format(number, "intermediate") in shapes for number in range(len(shapes))
+        ),
+        "intermediate_size": shapes[inner][1],
+        "max_position_embeddings": shapes["position_embedding/embeddings"][0],
+        "type_vocab_size": shapes["type_embeddings/embeddings"][0],
+    }
 
 
 def read_casing(path):
@@ -92,4 +108,6 @@ def read_casing(path):
         reader = tf.train.load_checkpoint(prefix)
         return bool(reader.get_tensor(CASING)) if reader.has_tensor(CASING) else None
     except (tf.errors.OpError, IndexError) as error:  # IndexError is raised for truncated files
-        raise InputError(f"{prefix}: the checkpoint cannot be read: {getattr(error, 'message', error)}") from error
+        raise InputError(
+            f"{prefix}: the checkpoint cannot be read: {getattr(error, 'message', error)}"
+        ) from error

@@ -17,7 +17,11 @@ TRANSFORMER_NAMES = ("sentence_bert_config.json", "sentence_distilbert_config.js
 MODULES = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 # Keys of the pooling: one Boolean for each mode, or in later versions, their names.
 PREFIX = "pooling_mode_"
-POOLINGS = {f"{PREFIX}mean_tokens": "mean", f"{PREFIX}max_tokens": "max", f"{PREFIX}cls_token": "cls"}
+POOLINGS = {
+    f"{PREFIX}mean_tokens": "mean",
+    f"{PREFIX}max_tokens": "max",
+    f"{PREFIX}cls_token": "cls",
+}
 
 
 def read_sentence_transformer(checkpoint):
@@ -33,20 +37,29 @@ def read_sentence_transformer(checkpoint):
     if path is None:
         return None
     modules, folder = read_json(path), os.path.dirname(path)
-    if not isinstance(modules, list) or not all(isinstance(module, dict) and isinstance(module.get("path"), str)
-                                                for module in modules):
+    if not isinstance(modules, list) or not all(
+        isinstance(module, dict) and isinstance(module.get("path"), str) for module in modules
+    ):
         raise InputError(f"{path}: must be a list of modules with a type and a path")
     kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
     if kinds not in MODULES:
-        raise InputError(f"{path}: the modules are {', '.join(kinds) or 'none'}; only Transformer, Pooling, and "
-                         "Normalize, in this order, are supported")
+        raise InputError(
+            f"{path}: the modules are {', '.join(kinds) or 'none'}; only Transformer, Pooling, and "
+            "Normalize, in this order, are supported"
+        )
     _check_prompt(os.path.join(folder, PROMPTS_NAME))
     settings = find_file(checkpoint, *TRANSFORMER_NAMES)
     values = read_json_object(settings) if settings else {}
     pooling = _read_pooling(os.path.join(folder, modules[1]["path"], "config.json"))
     with name_file(settings):
-        return TaskMetadata("encoder", values.get("max_seq_length"), None, source=MODULES_NAME,
-                            normalize="Normalize" in kinds, sentence_pooling=pooling)
+        return TaskMetadata(
+            "encoder",
+            values.get("max_seq_length"),
+            None,
+            source=MODULES_NAME,
+            normalize="Normalize" in kinds,
+            sentence_pooling=pooling,
+        )
 
 
 def _read_pooling(path):
@@ -56,11 +69,16 @@ def _read_pooling(path):
     values = read_json_object(path)
     modes = values.get("pooling_mode")
     if modes is None:
-        modes = [POOLINGS.get(name, name.removeprefix(PREFIX)) for name, value in values.items()
-                 if name.startswith(PREFIX) and value is True]
+        modes = [
+            POOLINGS.get(name, name.removeprefix(PREFIX))
+            for name, value in values.items()
+            if name.startswith(PREFIX) and value is True
+        ]
     modes = [modes] if isinstance(modes, str) else modes
     if not isinstance(modes, list) or len(modes) != 1 or modes[0] not in SENTENCE_POOLINGS:
-        raise InputError(f"{path}: the pooling is {modes!r:.80}: must be one of {', '.join(SENTENCE_POOLINGS)}")
+        raise InputError(
+            f"{path}: the pooling is {modes!r:.80}: must be one of {', '.join(SENTENCE_POOLINGS)}"
+        )
     return modes[0]
 
 
@@ -68,5 +86,7 @@ def _check_prompt(path):
     """Raises InputError if a text is only a part of the input that the model was trained with."""
     prompt = read_json_object(path).get("default_prompt_name") if files.at(path).exists() else None
     if prompt is not None:
-        raise InputError(f"{path}: default_prompt_name is {prompt!r}: only null is supported; remove it, and add the "
-                         "prompt to each text")
+        raise InputError(
+            f"{path}: default_prompt_name is {prompt!r}: only null is supported; remove it, and add the "
+            "prompt to each text"
+        )

@@ -75,18 +75,27 @@ def resolve(stored, kind, requested, defaults, checkpoint):
         source = f"{stored.source} of {checkpoint}"
         if kind not in (stored.kind, *UNTRAINED_KINDS):
             raise InputError(f"conflicts with {source} ({stored.kind})", "task", kind)
-        values = {name: value for name, value in stored.to_dict().items()
-                  if kind == stored.kind or name in SHARED_FIELDS}
+        values = {
+            name: value
+            for name, value in stored.to_dict().items()
+            if kind == stored.kind or name in SHARED_FIELDS
+        }
         if "do_lower_case" in values:
             values.setdefault("strip_accents", values["do_lower_case"])
         for name in FIXED_FIELDS:
-            if name == "labels" and stored.has_generic_labels and len(requested.get(name, ())) == len(stored.labels):
+            if (
+                name == "labels"
+                and stored.has_generic_labels
+                and len(requested.get(name, ())) == len(stored.labels)
+            ):
                 continue  # they do not have names yet
             if name not in values or name not in requested or requested[name] == values[name]:
                 continue
             if name == "labels":
-                raise InputError(f"`labels_file`: the labels {', '.join(requested[name])} conflict with {source} "
-                                 f"({', '.join(values[name])})")
+                raise InputError(
+                    f"`labels_file`: the labels {', '.join(requested[name])} conflict with {source} "
+                    f"({', '.join(values[name])})"
+                )
             raise InputError(f"conflicts with {source} ({values[name]})", name, requested[name])
         resolved |= values
     return TaskMetadata(**resolved | requested | {"kind": kind})
@@ -99,9 +108,13 @@ def read_labels(path):
     """
     labels = tuple(map(str.strip, read_text(path).splitlines()))
     if not labels:
-        raise InputError("is empty; omit it for a model that predicts a number", "labels_file", path)
+        raise InputError(
+            "is empty; omit it for a model that predicts a number", "labels_file", path
+        )
     if "" in labels:
-        raise InputError(f"line {labels.index('') + 1} is empty; each line is a label", "labels_file", path)
+        raise InputError(
+            f"line {labels.index('') + 1} is empty; each line is a label", "labels_file", path
+        )
     try:
         check_unique(labels)
     except InputError as error:
@@ -124,18 +137,36 @@ def read_hugging_face_task(checkpoint):
     path = find_file(checkpoint, CONFIG_NAME)
     values = read_json_object(path) if path else {}
     architectures = values.get("architectures")
-    kind = next((kind for kind in KINDS.values() if isinstance(architectures, list) and any(
-        name in architectures for name in kind.hugging_face)), None)
+    kind = next(
+        (
+            kind
+            for kind in KINDS.values()
+            if isinstance(architectures, list)
+            and any(name in architectures for name in kind.hugging_face)
+        ),
+        None,
+    )
     if kind is None:
         return None
-    problem_type, labels = values.get("problem_type"), _labels(path, values) if kind.has_labels else ()
+    problem_type, labels = (
+        values.get("problem_type"),
+        _labels(path, values) if kind.has_labels else (),
+    )
     if problem_type == "regression" and len(labels) > 1:
-        raise InputError(f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported")
+        raise InputError(
+            f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported"
+        )
     if kind.may_give_number and len(labels) == 1 and problem_type in (None, "regression"):
         labels = ()
     with name_file(path):
-        return TaskMetadata(kind.name, None, None, labels, multi_label=problem_type == "multi_label_classification",
-                            source=CONFIG_NAME)
+        return TaskMetadata(
+            kind.name,
+            None,
+            None,
+            labels,
+            multi_label=problem_type == "multi_label_classification",
+            source=CONFIG_NAME,
+        )
 
 
 def get_task_settings(kind, labels=(), multi_label=False):
@@ -146,8 +177,13 @@ def get_task_settings(kind, labels=(), multi_label=False):
     kind = KINDS[kind]
     values = {"architectures": [kind.hugging_face[0]]}
     if kind.may_give_number:
-        values["problem_type"] = ("multi_label_classification" if multi_label else
-                                  "single_label_classification" if labels else "regression")
+        values["problem_type"] = (
+            "multi_label_classification"
+            if multi_label
+            else "single_label_classification"
+            if labels
+            else "regression"
+        )
     if kind.has_labels:
         labels = labels or ("LABEL_0",)
         values["id2label"] = {str(number): label for number, label in enumerate(labels)}
@@ -166,9 +202,15 @@ def _labels(path, values):
     if names is None:
         number = values.get("num_labels", DEFAULT_LABELS)
         return generic_labels(number if type(number) is int else DEFAULT_LABELS)
-    if not names or not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
-            isinstance(name, str) for name in names.values()):
-        raise InputError(f"{path}: id2label is {names!r}: must map consecutive numbers, starting at 0, to names")
+    if (
+        not names
+        or not isinstance(names, dict)
+        or {*names} != {str(number) for number in range(len(names))}
+        or not all(isinstance(name, str) for name in names.values())
+    ):
+        raise InputError(
+            f"{path}: id2label is {names!r}: must map consecutive numbers, starting at 0, to names"
+        )
     return tuple(names[str(number)] for number in range(len(names)))
 
 

@@ -20,15 +20,31 @@ NORMALIZER = "BertNormalizer"
 
 # Classes of transformers that split texts like BERT's tokenizer; the last two are for any
 # tokenizer.json.
-TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
-                     "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
+TOKENIZER_CLASSES = (
+    "BertTokenizer",
+    "BertTokenizerFast",
+    "DistilBertTokenizer",
+    "DistilBertTokenizerFast",
+    "ElectraTokenizer",
+    "ElectraTokenizerFast",
+    "PreTrainedTokenizerFast",
+    "TokenizersBackend",
+)
 
 # Settings of tokenizer_config.json that affect the tokens, and the only value that this project
 # supports.
-FIXED_SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "word_tokenizer_type": "basic",
-                  "subword_tokenizer_type": "wordpiece"}
+FIXED_SETTINGS = {
+    "tokenize_chinese_chars": True,
+    "do_basic_tokenize": True,
+    "word_tokenizer_type": "basic",
+    "subword_tokenizer_type": "wordpiece",
+}
 FIXED_NORMALIZER_SETTINGS = {"type": NORMALIZER, "clean_text": True, "handle_chinese_chars": True}
-FIXED_MODEL_SETTINGS = {"type": "WordPiece", "unk_token": UNKNOWN, "continuing_subword_prefix": SUFFIX_INDICATOR}
+FIXED_MODEL_SETTINGS = {
+    "type": "WordPiece",
+    "unk_token": UNKNOWN,
+    "continuing_subword_prefix": SUFFIX_INDICATOR,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +89,9 @@ def find_tokenizer(checkpoint):
         path, do_lower_case = find_file(checkpoint, TOKENIZER_CONFIG_NAME), True
     if do_lower_case is None:
         return TokenizerFiles(vocab_file)
-    return TokenizerFiles(vocab_file, do_lower_case, None if strip_accents == do_lower_case else strip_accents, path)
+    return TokenizerFiles(
+        vocab_file, do_lower_case, None if strip_accents == do_lower_case else strip_accents, path
+    )
 
 
 def find_vocabulary(checkpoint):
@@ -100,8 +118,11 @@ def read_tokenizer_json_vocabulary(path):
         raise InputError(f"{path}: contains no vocabulary (expected model.vocab)")
     check_fixed(model, FIXED_MODEL_SETTINGS, f"{path}: model.")
     ids = model["vocab"]
-    pieces = sorted(ids, key=ids.get) if isinstance(ids, dict) and all(
-        type(each) is int for each in ids.values()) else None
+    pieces = (
+        sorted(ids, key=ids.get)
+        if isinstance(ids, dict) and all(type(each) is int for each in ids.values())
+        else None
+    )
     if pieces is None or [ids[piece] for piece in pieces] != [*range(len(pieces))]:
         raise InputError(f"{path}: the IDs of model.vocab must be 0 to {len(ids) - 1}")
     return pieces
@@ -111,7 +132,9 @@ def _read_tokenizer_config_casing(path):
     values = read_json_object(path)
     kind = values.get("tokenizer_class")
     if kind is not None and kind not in TOKENIZER_CLASSES:
-        raise InputError(f"{path}: tokenizer_class is {kind!r}: only {', '.join(TOKENIZER_CLASSES)} are supported")
+        raise InputError(
+            f"{path}: tokenizer_class is {kind!r}: only {', '.join(TOKENIZER_CLASSES)} are supported"
+        )
     check_fixed(values, FIXED_SETTINGS, f"{path}: ")
     return _get_casing(path, values)
 
@@ -125,9 +148,12 @@ def _read_tokenizer_json_casing(path):
 
 
 # Files in a directory that contain the casing; the first ones take precedence.
-_CASINGS = {TASK_FILE: lambda path: _get_casing(path, read_json_object(path)),
-            TOKENIZER_CONFIG_NAME: _read_tokenizer_config_casing, TOKENIZER_NAME: _read_tokenizer_json_casing,
-            SAVED_MODEL_NAME: lambda path: (read_casing(path), None)}
+_CASINGS = {
+    TASK_FILE: lambda path: _get_casing(path, read_json_object(path)),
+    TOKENIZER_CONFIG_NAME: _read_tokenizer_config_casing,
+    TOKENIZER_NAME: _read_tokenizer_json_casing,
+    SAVED_MODEL_NAME: lambda path: (read_casing(path), None),
+}
 
 
 def _get_casing(path, values, lower_case="do_lower_case"):

@@ -29,7 +29,9 @@ def check_exists(path, argument="path"):
     an argument."""
     if not any(files.at(name).exists() for name in (path, f"{path}.index")):
         is_hub_name = re.fullmatch(r"\w[\w.-]*/[\w.-]+", path) or path.startswith("bert-")
-        raise InputError(f"does not exist; {describe_download(path if is_hub_name else EXAMPLE)}", argument, path)
+        raise InputError(
+            f"does not exist; {describe_download(path if is_hub_name else EXAMPLE)}", argument, path
+        )
 
 
 def describe_download(name=EXAMPLE):
@@ -44,7 +46,10 @@ def weights_in(folder):
 
     Returns None if it contains none of them.
     """
-    paths = (os.path.join(folder, name) for name in (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES, KERAS_NAME))
+    paths = (
+        os.path.join(folder, name)
+        for name in (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES, KERAS_NAME)
+    )
     return next((path for path in paths if files.at(path).is_file()), None)
 
 
@@ -53,8 +58,14 @@ def is_hugging_face(checkpoint):
     TensorFlow checkpoint."""
     if checkpoint.endswith(WEIGHTS_SUFFIXES):
         return True
-    return files.at(checkpoint).is_dir() and weights_in(checkpoint) is not None and not (
-        files.at(os.path.join(checkpoint, ORIGINAL_INDEX)).exists() or find_latest_checkpoint(checkpoint))
+    return (
+        files.at(checkpoint).is_dir()
+        and weights_in(checkpoint) is not None
+        and not (
+            files.at(os.path.join(checkpoint, ORIGINAL_INDEX)).exists()
+            or find_latest_checkpoint(checkpoint)
+        )
+    )
 
 
 def check_loadable(checkpoint):
@@ -64,8 +75,14 @@ def check_loadable(checkpoint):
     These are pickles, files of Keras, and exports.
     """
     export = saved_models.find_version(checkpoint)
-    if export and not (saved_models.is_encoder(export) or weights_in(checkpoint) or find_latest_checkpoint(checkpoint)):
-        raise InputError(f"{checkpoint}: is an export, for run.predict and bert_tf.load; set its checkpoint")
+    if export and not (
+        saved_models.is_encoder(export)
+        or weights_in(checkpoint)
+        or find_latest_checkpoint(checkpoint)
+    ):
+        raise InputError(
+            f"{checkpoint}: is an export, for run.predict and bert_tf.load; set its checkpoint"
+        )
     path = checkpoint
     if not path.endswith(WEIGHTS_SUFFIXES) and is_hugging_face(checkpoint):
         path = weights_in(checkpoint)
@@ -77,12 +94,23 @@ def check_loadable(checkpoint):
     with name_file(config_path):
         huggingface_config.check_model_type(values)
     architectures = values.get("architectures")
-    name = architectures[0] if isinstance(architectures, list) and architectures else "AutoModelForPreTraining"
+    name = (
+        architectures[0]
+        if isinstance(architectures, list) and architectures
+        else "AutoModelForPreTraining"
+    )
     if path.endswith(PICKLE_SUFFIXES):
-        raise InputError(f"{path}: is a pickle, which can run arbitrary code when it is loaded; convert it to "
-                         f"{WEIGHTS_NAME} with transformers: {name}.from_pretrained(OLD_DIR).save_pretrained(NEW_DIR)")
+        raise InputError(
+            f"{path}: is a pickle, which can run arbitrary code when it is loaded; convert it to "
+            f"{WEIGHTS_NAME} with transformers: {name}.from_pretrained(OLD_DIR).save_pretrained(NEW_DIR)"
+        )
     if path.endswith(KERAS_SUFFIXES):
-        raise InputError(f"{path}: is a file of Keras, which is not supported; " + (
-            f"convert it to {WEIGHTS_NAME} with transformers 4.46 and PyTorch: {name}.from_pretrained(OLD_DIR, "
-            "from_tf=True).save_pretrained(NEW_DIR)" if os.path.basename(path) == KERAS_NAME else
-            "load it into its model of bert_tf, and save that with model.save_pretrained(DIRECTORY, tokenizer)"))
+        raise InputError(
+            f"{path}: is a file of Keras, which is not supported; "
+            + (
+                f"convert it to {WEIGHTS_NAME} with transformers 4.46 and PyTorch: {name}.from_pretrained(OLD_DIR, "
+                "from_tf=True).save_pretrained(NEW_DIR)"
+                if os.path.basename(path) == KERAS_NAME
+                else "load it into its model of bert_tf, and save that with model.save_pretrained(DIRECTORY, tokenizer)"
+            )
+        )

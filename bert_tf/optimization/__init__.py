@@ -14,4 +14,11 @@ from bert_tf.optimization.factory import WarmupDecay, create_optimizer, layerwis
 from bert_tf.optimization.lamb import Lamb
 from bert_tf.optimization.optimizer import NO_DECAY_PATTERNS
 
-__all__ = ["NO_DECAY_PATTERNS", "BertAdamW", "Lamb", "WarmupDecay", "create_optimizer", "layerwise_factors"]
+__all__ = [
+    "NO_DECAY_PATTERNS",
+    "BertAdamW",
+    "Lamb",
+    "WarmupDecay",
+    "create_optimizer",
+    "layerwise_factors",
+]

@@ -35,6 +35,14 @@ class BertAdamW(ClippingOptimizer):
         # The kernel corrects the learning rate for bias with the powers of the two betas; powers of
         # 0 disable that.
         tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle, m=self._first_moments[index].handle, v=self._second_moments[index].handle,
-            beta1_power=scalars.zero, beta2_power=scalars.zero, lr=self.scale_rate(variable, scalars.kernel_rate),
-            beta1=scalars.beta_1, beta2=scalars.beta_2, epsilon=scalars.epsilon, grad=values)
+            var=variable.handle,
+            m=self._first_moments[index].handle,
+            v=self._second_moments[index].handle,
+            beta1_power=scalars.zero,
+            beta2_power=scalars.zero,
+            lr=self.scale_rate(variable, scalars.kernel_rate),
+            beta1=scalars.beta_1,
+            beta2=scalars.beta_2,
+            epsilon=scalars.epsilon,
+            grad=values,
+        )

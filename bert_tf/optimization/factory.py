@@ -17,9 +17,21 @@ from bert_tf.saved_objects import register
 OPTIMIZERS = {"adamw": BertAdamW, "lamb": Lamb}
 
 
-def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer="adamw", *, decay_power=1.0,
-                     weight_decay=WEIGHT_DECAY, clip_norm=CLIP_NORM, no_decay=NO_DECAY_PATTERNS,
-                     beta_1=0.9, beta_2=0.999, epsilon=1e-6, scale_loss=False):
+def create_optimizer(
+    learning_rate,
+    num_train_steps,
+    num_warmup_steps,
+    optimizer="adamw",
+    *,
+    decay_power=1.0,
+    weight_decay=WEIGHT_DECAY,
+    clip_norm=CLIP_NORM,
+    no_decay=NO_DECAY_PATTERNS,
+    beta_1=0.9,
+    beta_2=0.999,
+    epsilon=1e-6,
+    scale_loss=False,
+):
     """Creates the optimizer with its schedule (the original's `optimization.create_optimizer`).
 
     Args:
@@ -51,8 +63,15 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
     if num_train_steps < 1:
         raise InputError(f"`num_train_steps`={num_train_steps}: must be at least 1")
     return OPTIMIZERS[optimizer](
-        WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power), weight_decay=weight_decay,
-        clip_norm=clip_norm, no_decay=no_decay, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, scale_loss=scale_loss)
+        WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power),
+        weight_decay=weight_decay,
+        clip_norm=clip_norm,
+        no_decay=no_decay,
+        beta_1=beta_1,
+        beta_2=beta_2,
+        epsilon=epsilon,
+        scale_loss=scale_loss,
+    )
 
 
 @register
@@ -73,8 +92,12 @@ class WarmupDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self):
         """Returns the arguments of the constructor, for Keras."""
-        return {"peak": self._peak, "num_train_steps": self._num_train_steps,
-                "num_warmup_steps": self._num_warmup_steps, "power": self._power}
+        return {
+            "peak": self._peak,
+            "num_train_steps": self._num_train_steps,
+            "num_warmup_steps": self._num_warmup_steps,
+            "power": self._power,
+        }
 
     def __call__(self, step):
         """Returns the learning rate, float32 scalar, at a step, integer scalar, which is 0 for

@@ -25,11 +25,21 @@ class Lamb(ClippingOptimizer):
         moments = self._first_moments[index], self._second_moments[index]
         # TensorFlow's Adam kernel with a learning rate of 0 updates only the moments, in one pass.
         tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle, m=moments[0].handle, v=moments[1].handle, beta1_power=scalars.zero,
-            beta2_power=scalars.zero, lr=scalars.zero, beta1=scalars.beta_1, beta2=scalars.beta_2,
-            epsilon=scalars.epsilon, grad=values)
-        first, second = (moment * self._bias_correction(beta)
-                         for moment, beta in zip(moments, (self._beta_1, self._beta_2), strict=True))
+            var=variable.handle,
+            m=moments[0].handle,
+            v=moments[1].handle,
+            beta1_power=scalars.zero,
+            beta2_power=scalars.zero,
+            lr=scalars.zero,
+            beta1=scalars.beta_1,
+            beta2=scalars.beta_2,
+            epsilon=scalars.epsilon,
+            grad=values,
+        )
+        first, second = (
+            moment * self._bias_correction(beta)
+            for moment, beta in zip(moments, (self._beta_1, self._beta_2), strict=True)
+        )
         update = first / (tf.sqrt(second) + self._epsilon)
         rate = self.scale_rate(variable, scalars.rate)
         if self.decays(variable):

@@ -43,8 +43,10 @@ def merge_slices(gradient):
 def _global_norm(gradients):
     """Computes the norm, float32 scalar, of results of `merge_slices`, summed over micro-batches
     and replicas."""
-    halves = [gradient.squared_norm / 2 if isinstance(gradient, MergedSlices) else tf.nn.l2_loss(gradient)
-              for gradient in gradients]
+    halves = [
+        gradient.squared_norm / 2 if isinstance(gradient, MergedSlices) else tf.nn.l2_loss(gradient)
+        for gradient in gradients
+    ]
     return tf.sqrt(2 * tf.add_n(halves))
 
 
@@ -108,10 +110,25 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     gradient_scale = 1.0
     default_name = None
 
-    def __init__(self, learning_rate, *, weight_decay=WEIGHT_DECAY, clip_norm=CLIP_NORM, no_decay=NO_DECAY_PATTERNS,
-                 beta_1=0.9, beta_2=0.999, epsilon=1e-6, scale_loss=False, name=None):
+    def __init__(
+        self,
+        learning_rate,
+        *,
+        weight_decay=WEIGHT_DECAY,
+        clip_norm=CLIP_NORM,
+        no_decay=NO_DECAY_PATTERNS,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-6,
+        scale_loss=False,
+        name=None,
+    ):
         # On GPUs, jit_compile would compile each variable's update separately.
-        super().__init__(name=name or self.default_name or type(self).__name__, weight_decay=None, jit_compile=False)
+        super().__init__(
+            name=name or self.default_name or type(self).__name__,
+            weight_decay=None,
+            jit_compile=False,
+        )
         self._learning_rate = self._build_learning_rate(learning_rate)
         self._decay = weight_decay
         self._clip_norm = clip_norm
@@ -129,7 +146,9 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
           factors: Pairs of a variable and a float. Other variables have the factor 1.
         """
         # Bypasses Keras, which would look for variables to save in it.
-        vars(self)["_rate_factors"] = {self._var_key(variable): factor for variable, factor in factors}
+        vars(self)["_rate_factors"] = {
+            self._var_key(variable): factor for variable, factor in factors
+        }
 
     def scale_rate(self, variable, rate):
         """Returns a learning rate of Scalars times the variable's factor."""
@@ -148,7 +167,9 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         moments = {"m": [], "v": []}
         for group in (var_list, aside):
             for name, of_variables in moments.items():
-                of_variables += [self.add_variable_from_reference(variable, name) for variable in group]
+                of_variables += [
+                    self.add_variable_from_reference(variable, name) for variable in group
+                ]
         self._first_moments, self._second_moments = moments["m"], moments["v"]
         self._built = True
 
@@ -178,8 +199,14 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         with tf.name_scope(name or self.name), tf.init_scope():
             # Keras files have moments of all of them.
             self.build([variable for _, variable in grads_and_vars])
-        gradients, variables = zip(*((merge_slices(gradient), variable) for gradient, variable in grads_and_vars
-                                     if gradient is not None), strict=True)
+        gradients, variables = zip(
+            *(
+                (merge_slices(gradient), variable)
+                for gradient, variable in grads_and_vars
+                if gradient is not None
+            ),
+            strict=True,
+        )
         if not skip_gradients_aggregation:
             replica = tf.distribute.get_replica_context()
             gradients = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
@@ -212,12 +239,23 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         factor = tf.where(is_applied, factor, 0.0)
         rate = self._learning_rate
         rate = tf.where(is_applied, rate(self.iterations) if callable(rate) else rate, 0.0)
-        scalars = Scalars(rate, rate * self._decay, rate / self.gradient_scale,
-                          tf.where(is_applied, self._beta_1, 1.0), tf.where(is_applied, self._beta_2, 1.0),
-                          tf.constant(self._epsilon), tf.constant(0.0))
-        values = [gradient.values if isinstance(gradient, MergedSlices) else gradient for gradient in gradients]
+        scalars = Scalars(
+            rate,
+            rate * self._decay,
+            rate / self.gradient_scale,
+            tf.where(is_applied, self._beta_1, 1.0),
+            tf.where(is_applied, self._beta_2, 1.0),
+            tf.constant(self._epsilon),
+            tf.constant(0.0),
+        )
+        values = [
+            gradient.values if isinstance(gradient, MergedSlices) else gradient
+            for gradient in gradients
+        ]
         clipped = [(tf.math.multiply_no_nan(value, factor), scalars) for value in values]
-        super().apply_gradients(zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True)
+        super().apply_gradients(
+            zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True
+        )
         if self._loss_scale is None:
             return is_applied
         self._loss_scale.update(is_applied)
@@ -225,7 +263,14 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
 
     def get_config(self):
         """Returns the arguments of the constructor, for Keras."""
-        return {"name": self.name, "learning_rate": self._serialize_hyperparameter(self._learning_rate),
-                "weight_decay": self._decay, "clip_norm": self._clip_norm, "no_decay": list(self._no_decay),
-                "beta_1": self._beta_1, "beta_2": self._beta_2, "epsilon": self._epsilon,
-                "scale_loss": self._loss_scale is not None}
+        return {
+            "name": self.name,
+            "learning_rate": self._serialize_hyperparameter(self._learning_rate),
+            "weight_decay": self._decay,
+            "clip_norm": self._clip_norm,
+            "no_decay": list(self._no_decay),
+            "beta_1": self._beta_1,
+            "beta_2": self._beta_2,
+            "epsilon": self._epsilon,
+            "scale_loss": self._loss_scale is not None,
+        }

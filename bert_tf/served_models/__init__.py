@@ -9,15 +9,26 @@ predictions.
 from bert_tf.served_models.base import Servable
 from bert_tf.tasks.base import KindClasses
 
-SERVED_MODELS = KindClasses(__name__, {
-    "classifier": "ServedClassifier",
-    "token_classifier": "ServedTokenClassifier",
-    "span_labeler": "ServedSpanLabeler",
-    "multiple_choice": "ServedMultipleChoice",
-    "encoder": "ServedEncoder",
-    "masked_lm": "ServedMaskedLM",
-})
+SERVED_MODELS = KindClasses(
+    __name__,
+    {
+        "classifier": "ServedClassifier",
+        "token_classifier": "ServedTokenClassifier",
+        "span_labeler": "ServedSpanLabeler",
+        "multiple_choice": "ServedMultipleChoice",
+        "encoder": "ServedEncoder",
+        "masked_lm": "ServedMaskedLM",
+    },
+)
 
-__all__ = ["SERVED_MODELS", "Servable", "ServedClassifier", "ServedEncoder", "ServedMaskedLM",
-           "ServedMultipleChoice", "ServedSpanLabeler", "ServedTokenClassifier"]
+__all__ = [
+    "SERVED_MODELS",
+    "Servable",
+    "ServedClassifier",
+    "ServedEncoder",
+    "ServedMaskedLM",
+    "ServedMultipleChoice",
+    "ServedSpanLabeler",
+    "ServedTokenClassifier",
+]
 __getattr__ = SERVED_MODELS.find

@@ -57,22 +57,35 @@ class Servable:
         self.tokenizer = tokenizer
         kind = KINDS[self.kind]
         known = {name: value for name, value in metadata.to_dict().items() if name in kind.fields}
-        self.metadata = TaskMetadata(self.kind, metadata.max_seq_length, tokenizer.lower_case,
-                                     strip_accents=tokenizer.strip_accents, **kind.fields | known)
-        self.text_inputs = {name: [None] * rank for name, rank in kind.inputs(self.metadata.pairs).items()}
-        self.example_texts = {name: [EXAMPLE] if len(shape) == 1 else [[EXAMPLE] * 4]
-                              for name, shape in self.text_inputs.items()}
+        self.metadata = TaskMetadata(
+            self.kind,
+            metadata.max_seq_length,
+            tokenizer.lower_case,
+            strip_accents=tokenizer.strip_accents,
+            **kind.fields | known,
+        )
+        self.text_inputs = {
+            name: [None] * rank for name, rank in kind.inputs(self.metadata.pairs).items()
+        }
+        self.example_texts = {
+            name: [EXAMPLE] if len(shape) == 1 else [[EXAMPLE] * 4]
+            for name, shape in self.text_inputs.items()
+        }
         self.static_length = static_length
         self.config = getattr(model, "encoder", model).config
         self.max_seq_length = metadata.max_seq_length
         least = 4 + (self.metadata.max_query_length or 0)
         if not least <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
-            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be from {least}"
-                             + " (`max_query_length` + 4)" * (least > 4)
-                             + f" to max_position_embeddings, {self.config.max_position_embeddings}")
+            raise InputError(
+                f"`max_seq_length`={self.max_seq_length}: must be from {least}"
+                + " (`max_query_length` + 4)" * (least > 4)
+                + f" to max_position_embeddings, {self.config.max_position_embeddings}"
+            )
         labels = self.metadata.labels
         if kind.has_labels and (len(labels) or 1) != model.num_labels:
-            raise InputError(f"there are {len(labels)} labels, but the model has {model.num_labels} outputs")
+            raise InputError(
+                f"there are {len(labels)} labels, but the model has {model.num_labels} outputs"
+            )
 
     @classmethod
     def create_model(cls, encoder, metadata):
@@ -114,7 +127,13 @@ class Servable:
 
         See `model_inputs.pack`.
         """
-        return pack(self.tokenizer, first, second, max_seq_length=self.max_seq_length, static_length=self.static_length)
+        return pack(
+            self.tokenizer,
+            first,
+            second,
+            max_seq_length=self.max_seq_length,
+            static_length=self.static_length,
+        )
 
     def signatures(self, *names):
         """Traces the signatures with these names, by default all: dict of name -> concrete
@@ -125,13 +144,19 @@ class Servable:
         """
         ids = dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))
         functions = {
-            "serving_default": (self.answer_texts, {
-                name: tf.TensorSpec(shape, tf.string) for name, shape in self.text_inputs.items()}),
+            "serving_default": (
+                self.answer_texts,
+                {name: tf.TensorSpec(shape, tf.string) for name, shape in self.text_inputs.items()},
+            ),
             "ids": (lambda **features: self.answer(check_features(features, self.config)), ids),
-            "tf_example": (lambda examples: self.answer(check_features(self.parse(examples), self.config)),
-                           {"examples": tf.TensorSpec([None], tf.string)}),
+            "tf_example": (
+                lambda examples: self.answer(check_features(self.parse(examples), self.config)),
+                {"examples": tf.TensorSpec([None], tf.string)},
+            ),
         }
-        self.answer = tf.function(tf.autograph.experimental.do_not_convert(self.answer), [ids], autograph=False)
+        self.answer = tf.function(
+            tf.autograph.experimental.do_not_convert(self.answer), [ids], autograph=False
+        )
         try:
             return {name: trace(*functions[name]) for name in names or functions}
         finally:
@@ -147,7 +172,11 @@ class Servable:
         rows = parse_rows(serialized)
         static = self.ids_shape[-1]
         if static:
-            checks = [check(rows["input_ids"].row_lengths() <= static, f"an example is longer than {static}")]
+            checks = [
+                check(
+                    rows["input_ids"].row_lengths() <= static, f"an example is longer than {static}"
+                )
+            ]
             rows = after(checks, rows)
         return {name: to_dense(value, 0, static) for name, value in rows.items()}
 
@@ -162,10 +191,17 @@ def parse_rows(serialized):
     equal row lengths."""
     parsed = tf.io.parse_example(serialized, dict.fromkeys(FEATURES, tf.io.RaggedFeature(tf.int64)))
     lengths = parsed["input_ids"].row_lengths()
-    checks = [check(parsed[name].row_lengths() == tf.cast(lengths, parsed[name].row_splits.dtype),
-                    f"{name} must be as long as input_ids in each example") for name in FEATURES]
+    checks = [
+        check(
+            parsed[name].row_lengths() == tf.cast(lengths, parsed[name].row_splits.dtype),
+            f"{name} must be as long as input_ids in each example",
+        )
+        for name in FEATURES
+    ]
     checks.append(check(lengths > 0, "an example has no input_ids"))
-    return {name: rows.with_row_splits_dtype(tf.int64) for name, rows in after(checks, parsed).items()}
+    return {
+        name: rows.with_row_splits_dtype(tf.int64) for name, rows in after(checks, parsed).items()
+    }
 
 
 def trace(function, specs):
@@ -177,8 +213,12 @@ def trace(function, specs):
     # seconds.
     @tf.autograph.experimental.do_not_convert
     def check_and_call(*tensors):  # A request can have any shape, whatever its signature declares.
-        return function(**{spec.name: tf.ensure_shape(tensor, spec.shape)
-                           for tensor, spec in zip(tensors, named, strict=True)})
+        return function(
+            **{
+                spec.name: tf.ensure_shape(tensor, spec.shape)
+                for tensor, spec in zip(tensors, named, strict=True)
+            }
+        )
 
     return tf.function(check_and_call, autograph=False).get_concrete_function(*named)
 
@@ -193,9 +233,13 @@ def check_features(features, config):
     """
     ids = features["input_ids"]
     limits = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
-    checks = [check(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
-              check(tf.shape(ids)[-1] <= config.max_position_embeddings,
-                    f"input_ids have more columns than max_position_embeddings, {config.max_position_embeddings}")]
+    checks = [
+        check(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
+        check(
+            tf.shape(ids)[-1] <= config.max_position_embeddings,
+            f"input_ids have more columns than max_position_embeddings, {config.max_position_embeddings}",
+        ),
+    ]
     for name, limit in limits.items():
         value = features[name]
         checks += [
@@ -229,6 +273,11 @@ def check_same_size(**texts):
     """Returns the tensors `texts`, or fails with InvalidArgumentError unless all have the same
     number of examples."""
     (name, first), *others = texts.items()
-    checks = [check(tf.shape(value)[0] == tf.shape(first)[0], f"{other} must contain as many examples as {name}")
-              for other, value in others]
+    checks = [
+        check(
+            tf.shape(value)[0] == tf.shape(first)[0],
+            f"{other} must contain as many examples as {name}",
+        )
+        for other, value in others
+    ]
     return after(checks, texts).values()

@@ -37,9 +37,13 @@ class ServedClassifier(Servable):
             return super().answer_texts(**texts)
         texts = texts.values() if len(texts) == 1 else check_same_size(**texts)
         features, rows, was_cut = pack_windows(
-            self.tokenizer, *map(self.tokenize, texts), max_seq_length=self.max_seq_length,
-            static_length=self.static_length, stride=self.metadata.window_stride,
-            max_windows=self.metadata.max_windows)
+            self.tokenizer,
+            *map(self.tokenize, texts),
+            max_seq_length=self.max_seq_length,
+            static_length=self.static_length,
+            stride=self.metadata.window_stride,
+            max_windows=self.metadata.max_windows,
+        )
         logits = self.model(features)["logits"]  # [windows, L]
         return self._answers(self.model.pool(logits, rows, tf.size(was_cut))) | {"was_cut": was_cut}
 
@@ -54,5 +58,8 @@ class ServedClassifier(Servable):
         labels = tf.tile(names[tf.newaxis], [tf.shape(logits)[0], 1])
         if self.metadata.multi_label:
             return {"labels": labels, "probabilities": tf.sigmoid(logits), "has_label": logits > 0}
-        return {"label": tf.gather(names, tf.argmax(logits, axis=-1)), "labels": labels,
-                "probabilities": tf.nn.softmax(logits)}
+        return {
+            "label": tf.gather(names, tf.argmax(logits, axis=-1)),
+            "labels": labels,
+            "probabilities": tf.nn.softmax(logits),
+        }

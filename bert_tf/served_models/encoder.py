@@ -24,17 +24,27 @@ class ServedEncoder(Servable):
     @property
     def _names(self):
         """Names of the encoder's outputs that depend on trained weights."""
-        return ("pooled_output", "sequence_output") if self.metadata.has_pooler else ("sequence_output",)
+        return (
+            ("pooled_output", "sequence_output")
+            if self.metadata.has_pooler
+            else ("sequence_output",)
+        )
 
     def answer(self, features):
         encoded = self.model(features)
         outputs = {name: tf.cast(encoded[name], tf.float32) for name in self._names}
         if self.metadata.sentence_pooling:
             outputs["sentence_embedding"] = pool_tokens(
-                outputs["sequence_output"], features["input_mask"], self.metadata.sentence_pooling,
-                self.metadata.normalize)
-        return {**outputs, "input_mask": features["input_mask"],
-                "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"])}
+                outputs["sequence_output"],
+                features["input_mask"],
+                self.metadata.sentence_pooling,
+                self.metadata.normalize,
+            )
+        return {
+            **outputs,
+            "input_mask": features["input_mask"],
+            "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"]),
+        }
 
     def compute_outputs(self, features):
         encoded = self.model(features)
@@ -47,7 +57,11 @@ def pool_tokens(sequence_output, input_mask, pooling, normalize):
     if pooling == "cls":
         embeddings = sequence_output[:, 0]
     elif pooling == "max":
-        embeddings = tf.reduce_max(tf.where(mask > 0, sequence_output, sequence_output.dtype.min), axis=1)
+        embeddings = tf.reduce_max(
+            tf.where(mask > 0, sequence_output, sequence_output.dtype.min), axis=1
+        )
     else:
-        embeddings = tf.math.divide_no_nan(tf.reduce_sum(sequence_output * mask, axis=1), tf.reduce_sum(mask, axis=1))
+        embeddings = tf.math.divide_no_nan(
+            tf.reduce_sum(sequence_output * mask, axis=1), tf.reduce_sum(mask, axis=1)
+        )
     return tf.math.l2_normalize(embeddings, axis=-1) if normalize else embeddings

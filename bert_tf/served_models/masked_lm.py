@@ -39,7 +39,9 @@ class ServedMaskedLM(Servable):
         parts = tf.strings.split(texts + MASK, MASK)
         pieces = self.tokenizer.tokenize(parts.values)
         masks = tf.fill([tf.size(parts.values)], self.tokenizer.mask_id)
-        pieces = ragged.concatenate_rows(pieces, ragged.split_by_lengths(masks, tf.ones_like(masks, tf.int64)))
+        pieces = ragged.concatenate_rows(
+            pieces, ragged.split_by_lengths(masks, tf.ones_like(masks, tf.int64))
+        )
         return ragged.merge_dimensions(parts, pieces)[:, :-2]  # without two [MASK] too many
 
     def answer(self, features):
@@ -61,9 +63,12 @@ class ServedMaskedLM(Servable):
         outputs = self.model({**features, "masked_lm_positions": positions})
         best, ids = self._best(outputs["masked_lm_logits"])  # [B, M, V] -> [B, M, k]
         is_real = (tf.range(most) < num_masks[:, tf.newaxis])[..., tf.newaxis]
-        answer = {"pieces": tf.where(is_real, self.tokenizer.convert_ids_to_tokens(ids), ""),
-                  "piece_ids": tf.where(is_real, ids, self.tokenizer.pad_id),
-                  "probabilities": tf.where(is_real, best, 0.0), "num_masks": num_masks}
+        answer = {
+            "pieces": tf.where(is_real, self.tokenizer.convert_ids_to_tokens(ids), ""),
+            "piece_ids": tf.where(is_real, ids, self.tokenizer.pad_id),
+            "probabilities": tf.where(is_real, best, 0.0),
+            "num_masks": num_masks,
+        }
         if self._gives_is_next:
             answer["is_next"] = tf.nn.softmax(outputs["next_sentence_logits"])[:, 0]
         return answer
@@ -85,4 +90,6 @@ class ServedMaskedLM(Servable):
         """Returns the probabilities and IDs [..., k] of the most likely tokens for logits [...,
         V]."""
         # The config can have more entries than the vocabulary.
-        return tf.math.top_k(tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size], self.metadata.top_k)
+        return tf.math.top_k(
+            tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size], self.metadata.top_k
+        )

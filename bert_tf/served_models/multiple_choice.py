@@ -28,13 +28,18 @@ class ServedMultipleChoice(Servable):
         second = self.tokenizer.tokenize(tf.reshape(text_b, [-1]))
         rows = tf.repeat(tf.range(shape[0]), shape[1])
         features, was_cut = self.pack(tf.gather(first, rows), second)
-        features = {name: tf.reshape(value, tf.concat([shape, tf.shape(value)[1:]], 0))
-                    for name, value in features.items()}
+        features = {
+            name: tf.reshape(value, tf.concat([shape, tf.shape(value)[1:]], 0))
+            for name, value in features.items()
+        }
         return features, tf.reduce_any(tf.reshape(was_cut, shape), axis=1)
 
     def answer(self, features):
         probabilities = tf.nn.softmax(self.model(features)["logits"])
-        return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
+        return {
+            "choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32),
+            "probabilities": probabilities,
+        }
 
     def compute_outputs(self, features):
         """Scores rows, each a text with one of its choices: int32 [B, S] -> "logits" float32 [B,
@@ -48,12 +53,20 @@ class ServedMultipleChoice(Servable):
     def parse(self, serialized):
         rows = parse_rows(serialized)
         lengths = rows["input_ids"].row_lengths()
-        checks = [check(lengths == tf.reduce_max(lengths), "all examples must have the same length")]
+        checks = [
+            check(lengths == tf.reduce_max(lengths), "all examples must have the same length")
+        ]
         # [B, C * S].
         rows = {name: to_dense(value, 0) for name, value in after(checks, rows).items()}
         shape = tf.shape(rows["input_ids"])
-        starts = tf.reduce_sum(tf.cast(rows["input_ids"] == self.tokenizer.cls_id, tf.int32), axis=1)
+        starts = tf.reduce_sum(
+            tf.cast(rows["input_ids"] == self.tokenizer.cls_id, tf.int32), axis=1
+        )
         # Each begins with [CLS], which does not occur elsewhere.
         choices = tf.maximum(tf.reduce_max(starts), 1)
-        return {name: tf.ensure_shape(tf.reshape(value, [shape[0], choices, shape[1] // choices]), self.ids_shape)
-                for name, value in rows.items()}
+        return {
+            name: tf.ensure_shape(
+                tf.reshape(value, [shape[0], choices, shape[1] // choices]), self.ids_shape
+            )
+            for name, value in rows.items()
+        }

@@ -53,20 +53,35 @@ class ServedSpanLabeler(Servable):
         """Computes the outputs of serving_default for string [B] each; see the class."""
         pieces, windows, features, was_cut = self._encode(question, context)
         logits = self.answer(features)
-        spans, first, last = rank_spans(windows, features, logits, pieces.ids, self.metadata.max_answer_length)
-        texts, starts, ends = extract_span_texts(pieces, ragged.row_numbers(spans), first.values, last.values)
-        starts, ends, texts = (to_dense(spans.with_values(value), default, N_BEST_SIZE)
-                               for value, default in ((starts, 0), (ends, 0), (texts, "")))
+        spans, first, last = rank_spans(
+            windows, features, logits, pieces.ids, self.metadata.max_answer_length
+        )
+        texts, starts, ends = extract_span_texts(
+            pieces, ragged.row_numbers(spans), first.values, last.values
+        )
+        starts, ends, texts = (
+            to_dense(spans.with_values(value), default, N_BEST_SIZE)
+            for value, default in ((starts, 0), (ends, 0), (texts, ""))
+        )
         scores = to_dense(spans, NO_SPAN, N_BEST_SIZE)
-        null = tf.math.segment_min(logits["start_logits"][:, 0] + logits["end_logits"][:, 0], windows.rows)
+        null = tf.math.segment_min(
+            logits["start_logits"][:, 0] + logits["end_logits"][:, 0], windows.rows
+        )
         null_score_diff = null - scores[:, 0]
         has_answer = spans.row_lengths() > 0
         if self.metadata.version_2_with_negative:
             has_answer &= null_score_diff <= self.metadata.null_score_diff_threshold
         answers, answer_scores = _distinct(texts, scores, self.metadata.top_k)
-        return {"answer": tf.where(has_answer, texts[:, 0], ""), "score": scores[:, 0],
-                "start": tf.where(has_answer, starts[:, 0], 0), "end": tf.where(has_answer, ends[:, 0], 0),
-                "null_score_diff": null_score_diff, "answers": answers, "scores": answer_scores, "was_cut": was_cut}
+        return {
+            "answer": tf.where(has_answer, texts[:, 0], ""),
+            "score": scores[:, 0],
+            "start": tf.where(has_answer, starts[:, 0], 0),
+            "end": tf.where(has_answer, ends[:, 0], 0),
+            "null_score_diff": null_score_diff,
+            "answers": answers,
+            "scores": answer_scores,
+            "was_cut": was_cut,
+        }
 
     def _encode(self, question, context):
         """Converts string [B] each to (Pieces, Windows, features int32 [W, S], was_cut bool
@@ -106,9 +121,17 @@ def split_contexts(tokenizer, texts):
     is_word = lengths > 0
     words = ragged.select(parts, is_word)
     tokens = tokenizer.tokenize_with_offsets(words.values)
-    word_starts = tf.gather(tf.boolean_mask(ends - lengths, is_word), ragged.row_numbers(tokens.ids))
-    return Pieces(texts, ragged.merge_dimensions(words, tokens.ids),
-                  *(word_starts + tf.cast(each.values, tf.int64) for each in (tokens.byte_starts, tokens.byte_ends)))
+    word_starts = tf.gather(
+        tf.boolean_mask(ends - lengths, is_word), ragged.row_numbers(tokens.ids)
+    )
+    return Pieces(
+        texts,
+        ragged.merge_dimensions(words, tokens.ids),
+        *(
+            word_starts + tf.cast(each.values, tf.int64)
+            for each in (tokens.byte_starts, tokens.byte_ends)
+        ),
+    )
 
 
 def extract_span_texts(pieces, rows, first, last):
@@ -129,9 +152,14 @@ def extract_span_texts(pieces, rows, first, last):
     starts, ends = tf.gather(pieces.byte_starts, first), tf.gather(pieces.byte_ends, last)
     contexts = tf.gather(pieces.texts, rows)
     as_written = tf.strings.substr(contexts, starts, ends - starts)
-    before = tf.strings.length(tf.strings.substr(contexts, tf.zeros_like(starts), starts), "UTF8_CHAR")
-    return (tf.strings.regex_replace(as_written, "[ \t\r\n\u202f]+", " "), before,
-            before + tf.strings.length(as_written, "UTF8_CHAR"))
+    before = tf.strings.length(
+        tf.strings.substr(contexts, tf.zeros_like(starts), starts), "UTF8_CHAR"
+    )
+    return (
+        tf.strings.regex_replace(as_written, "[ \t\r\n\u202f]+", " "),
+        before,
+        before + tf.strings.length(as_written, "UTF8_CHAR"),
+    )
 
 
 def rank_spans(windows, features, logits, ids, max_answer_length):
@@ -154,27 +182,42 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
     (start_scores, starts), (end_scores, ends) = (
         _top_k(tf.where(is_real, logits[name], logits[name].dtype.min), num_positions)  # [W, K]
-        for name in ("start_logits", "end_logits"))
+        for name in ("start_logits", "end_logits")
+    )
     # A window is last in its row, before a [SEP]; if it is empty, so is the list of its spans.
-    begin = tf.reduce_sum(tf.cast(is_real, tf.int64), axis=1, keepdims=True) - 1 - windows.lengths[:, tf.newaxis]
+    begin = (
+        tf.reduce_sum(tf.cast(is_real, tf.int64), axis=1, keepdims=True)
+        - 1
+        - windows.lengths[:, tf.newaxis]
+    )
     starts, ends = starts - begin, ends - begin  # within the window
     begins = show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
     begins &= (starts >= 0) & (starts < windows.lengths[:, tf.newaxis])
     lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, K, K]
-    is_span = (begins[:, :, tf.newaxis] & (ends < windows.lengths[:, tf.newaxis])[:, tf.newaxis, :]
-               & (lengths >= 1) & (lengths <= max_answer_length))
-    scores = tf.where(is_span, start_scores[:, :, tf.newaxis] + end_scores[:, tf.newaxis, :], NO_SPAN)
+    is_span = (
+        begins[:, :, tf.newaxis]
+        & (ends < windows.lengths[:, tf.newaxis])[:, tf.newaxis, :]
+        & (lengths >= 1)
+        & (lengths <= max_answer_length)
+    )
+    scores = tf.where(
+        is_span, start_scores[:, :, tf.newaxis] + end_scores[:, tf.newaxis, :], NO_SPAN
+    )
 
     pairs = tf.cast(num_positions**2, tf.int64)
-    by_context = tf.RaggedTensor.from_value_rowids(tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows(),
-                                                   validate=False)
+    by_context = tf.RaggedTensor.from_value_rowids(
+        tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows(), validate=False
+    )
     most_windows = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
     scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), most_windows * pairs])
     scores, places = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
     window = tf.minimum(places // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
     window += by_context.row_starts()[:, tf.newaxis]  # [B, K]
     to_piece = tf.gather(windows.starts, window) + ids.row_starts()[:, tf.newaxis]
-    start, end = (places % pairs // tf.cast(num_positions, tf.int64), places % tf.cast(num_positions, tf.int64))
+    start, end = (
+        places % pairs // tf.cast(num_positions, tf.int64),
+        places % tf.cast(num_positions, tf.int64),
+    )
     first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
     last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
     return [ragged.select_columns(value, scores > NO_SPAN) for value in (scores, first, last)]
@@ -190,8 +233,11 @@ def show_most_context(windows, positions, num_contexts):
         [W, K].
       num_contexts: int64, B.
     """
+
     def group_by_context(values):  # [W] -> [W, 1, windows of the same context]
-        those = tf.RaggedTensor.from_value_rowids(values, windows.rows, num_contexts, validate=False)
+        those = tf.RaggedTensor.from_value_rowids(
+            values, windows.rows, num_contexts, validate=False
+        )
         return tf.gather(to_dense(those, 0), windows.rows)[:, tf.newaxis]
 
     starts, lengths = group_by_context(windows.starts), group_by_context(windows.lengths)
@@ -200,7 +246,9 @@ def show_most_context(windows, positions, num_contexts):
     # Double precision, as in Python, so that the same windows are equal.
     context = tf.cast(tf.minimum(left, right), tf.float64) + 0.01 * tf.cast(lengths, tf.float64)
     context = tf.where((left >= 0) & (right >= 0), context, -1.0)
-    number = tf.range(tf.size(windows.rows, tf.int64)) - tf.searchsorted(windows.rows, windows.rows, out_type=tf.int64)
+    number = tf.range(tf.size(windows.rows, tf.int64)) - tf.searchsorted(
+        windows.rows, windows.rows, out_type=tf.int64
+    )
     return tf.argmax(context, axis=-1) == number[:, tf.newaxis]
 
 
@@ -216,7 +264,11 @@ def _distinct(texts, scores, count):
     [B, N_BEST_SIZE] -> [B, count].
     """
     is_same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis, :]
-    earlier = tf.linalg.band_part(tf.ones([N_BEST_SIZE, N_BEST_SIZE]), -1, 0) - tf.eye(N_BEST_SIZE) > 0
+    earlier = (
+        tf.linalg.band_part(tf.ones([N_BEST_SIZE, N_BEST_SIZE]), -1, 0) - tf.eye(N_BEST_SIZE) > 0
+    )
     is_distinct = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
-    return (to_dense(ragged.select_columns(texts, is_distinct)[:, :count], "", count),
-            to_dense(ragged.select_columns(scores, is_distinct)[:, :count], NO_SPAN, count))
+    return (
+        to_dense(ragged.select_columns(texts, is_distinct)[:, :count], "", count),
+        to_dense(ragged.select_columns(scores, is_distinct)[:, :count], NO_SPAN, count),
+    )

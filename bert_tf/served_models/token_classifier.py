@@ -34,7 +34,9 @@ class ServedTokenClassifier(Servable):
         """Computes the outputs of serving_default for string [B]; see the class."""
         # Words may be returned to a client as JSON, which must be UTF-8.
         # [B, (W)].
-        words = tf.strings.split(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore"))
+        words = tf.strings.split(
+            tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore")
+        )
         pieces = self._tokenize_words(words.values)  # [all W, (tokens)]
         starts, stops, ids = split_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
         features, was_cut = self.pack(ids)
@@ -47,12 +49,18 @@ class ServedTokenClassifier(Servable):
         first = 1 + pieces.row_starts() - tf.gather(pieces.row_starts(), tf.gather(starts, window))
         places = tf.stack([window, tf.where(is_tagged, first, 0)], axis=1)
         tags = tf.where(is_tagged, tf.gather_nd(answer["tags"], places), "")
-        scores = tf.where(is_tagged, tf.gather_nd(tf.reduce_max(answer["probabilities"], axis=-1), places), 0.0)
+        scores = tf.where(
+            is_tagged, tf.gather_nd(tf.reduce_max(answer["probabilities"], axis=-1), places), 0.0
+        )
         is_cut = words.with_values(tf.cast(~is_tagged | tf.gather(was_cut, window), tf.int64))
         was_cut = ragged.sum_rows(is_cut) > 0
-        return {"words": to_dense(words, ""), "tags": to_dense(words.with_values(tags), ""),
-                "scores": to_dense(words.with_values(scores), 0.0),
-                "num_words": tf.cast(words.row_lengths(), tf.int32), "was_cut": was_cut}
+        return {
+            "words": to_dense(words, ""),
+            "tags": to_dense(words.with_values(tags), ""),
+            "scores": to_dense(words.with_values(scores), 0.0),
+            "num_words": tf.cast(words.row_lengths(), tf.int32),
+            "was_cut": was_cut,
+        }
 
     def _tokenize_words(self, words):
         """Tokenizes words [N] -> RaggedTensor int32 [N, (tokens)].
@@ -61,10 +69,15 @@ class ServedTokenClassifier(Servable):
         """
         ids = self.tokenizer.tokenize(words)
         unknown = tf.fill([ids.nrows(), 1], self.tokenizer.unk_id)
-        return ragged.concatenate_rows(ids, ragged.select_columns(unknown, (ids.row_lengths() == 0)[:, tf.newaxis]))
+        return ragged.concatenate_rows(
+            ids, ragged.select_columns(unknown, (ids.row_lengths() == 0)[:, tf.newaxis])
+        )
 
     def answer(self, features):
         probabilities = tf.nn.softmax(self.model(features)["logits"])  # [B, S, L]
         names = tf.constant(self.metadata.labels)
-        return {"tags": tf.gather(names, tf.argmax(probabilities, axis=-1)), "probabilities": probabilities,
-                "labels": tf.tile(names[tf.newaxis], [tf.shape(probabilities)[0], 1])}
+        return {
+            "tags": tf.gather(names, tf.argmax(probabilities, axis=-1)),
+            "probabilities": probabilities,
+            "labels": tf.tile(names[tf.newaxis], [tf.shape(probabilities)[0], 1]),
+        }

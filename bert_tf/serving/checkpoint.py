@@ -33,14 +33,31 @@ def load_model(path, **options):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def encode(texts):
         features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
-        return tf.cast(encoder(features)["sequence_output"], tf.float32), features["input_mask"], was_cut
+        return (
+            tf.cast(encoder(features)["sequence_output"], tf.float32),
+            features["input_mask"],
+            was_cut,
+        )
 
-    return LoadedModel(servable.metadata, path, lambda texts: call_signature(signature, texts, servable.metadata),
-                       lambda texts: [value.numpy() for value in encode(tf.constant(texts, tf.string))])
+    return LoadedModel(
+        servable.metadata,
+        path,
+        lambda texts: call_signature(signature, texts, servable.metadata),
+        lambda texts: [value.numpy() for value in encode(tf.constant(texts, tf.string))],
+    )
 
 
-def load_servable(path, metadata, config, vocab_file, *, static_length=False, layers=None, dtype="float32",
-         argument="init_checkpoint"):
+def load_servable(
+    path,
+    metadata,
+    config,
+    vocab_file,
+    *,
+    static_length=False,
+    layers=None,
+    dtype="float32",
+    argument="init_checkpoint",
+):
     """Loads the checkpoint at a path, in any format, as a Servable for a TaskMetadata, a
     BertConfig, and a vocab.txt.
 
@@ -55,24 +72,39 @@ def load_servable(path, metadata, config, vocab_file, *, static_length=False, la
     """
     kind, served_model = KINDS[metadata.kind], SERVED_MODELS[metadata.kind]
     if kind.name == MaskedLM.name and config.is_causal:
-        raise InputError("is not a masked LM; attention is causal in its config, so it predicts the next token",
-                         argument, path)
-    tokenizer = read_tokenizer(vocab_file, metadata.do_lower_case, path, config, metadata.strip_accents)
-    fast = Fast(layers or ("padded" if static_length else "unpadded"), last_where_read=True, float32_scores=True)
+        raise InputError(
+            "is not a masked LM; attention is causal in its config, so it predicts the next token",
+            argument,
+            path,
+        )
+    tokenizer = read_tokenizer(
+        vocab_file, metadata.do_lower_case, path, config, metadata.strip_accents
+    )
+    fast = Fast(
+        layers or ("padded" if static_length else "unpadded"),
+        last_where_read=True,
+        float32_scores=True,
+    )
     model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
     report = load_pretrained(model, path)
     missing = [name for name in report.missing if kind.needs(name)]
     if missing:
-        needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model with its heads"
+        needed = (
+            f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model with its heads"
+        )
         raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
     # The head for ALBERT's sentence order has the same variables; the run.json of its training
     # tells it apart.
-    has_next_sentence = metadata.pairs and not any(
-        name.startswith(MaskedLM.unused_variables) for name in report.missing
-    ) and task_metadata.read_run(path).get("objective") != SENTENCE_ORDER
+    has_next_sentence = (
+        metadata.pairs
+        and not any(name.startswith(MaskedLM.unused_variables) for name in report.missing)
+        and task_metadata.read_run(path).get("objective") != SENTENCE_ORDER
+    )
     metadata = dataclasses.replace(
-        metadata, has_pooler=not any(name.startswith(POOLER) for name in report.missing),
-        next_sentence=bool(has_next_sentence))
+        metadata,
+        has_pooler=not any(name.startswith(POOLER) for name in report.missing),
+        next_sentence=bool(has_next_sentence),
+    )
     return served_model(model, tokenizer, metadata, static_length=static_length)
 
 
@@ -83,5 +115,7 @@ def detect_kind(checkpoint, config):
     With causal attention in the BertConfig, that head predicts the next token.
     """
     has_head = not config.is_causal and any(
-        name.startswith(MaskedLM.head_scope) for name in checkpoints.open_checkpoint(checkpoint).tensors)
+        name.startswith(MaskedLM.head_scope)
+        for name in checkpoints.open_checkpoint(checkpoint).tensors
+    )
     return MaskedLM.name if has_head else Encoder.name

@@ -16,7 +16,8 @@ def is_export(path):
     version = saved_models.find_version(path)
     # A LiteRT file in a directory is rejected when it is opened.
     return path.endswith(LITERT_SUFFIX) or bool(
-        version == path or ((version or _litert_in(path)) and not find_config(path)))
+        version == path or ((version or _litert_in(path)) and not find_config(path))
+    )
 
 
 def find_latest_version(folder, argument="model"):
@@ -25,8 +26,12 @@ def find_latest_version(folder, argument="model"):
     path = saved_models.find_version(folder)
     if path is None:
         litert = _litert_in(folder)
-        raise InputError(f"contains no SavedModel (expected {saved_models.SAVED_MODEL_NAME})"
-                         + f"; for the LiteRT model, set the file {litert}" * bool(litert), argument, folder)
+        raise InputError(
+            f"contains no SavedModel (expected {saved_models.SAVED_MODEL_NAME})"
+            + f"; for the LiteRT model, set the file {litert}" * bool(litert),
+            argument,
+            folder,
+        )
     return path
 
 
@@ -37,12 +42,18 @@ def read_metadata(folder, argument="model"):
     """
     path = os.path.join(find_latest_version(folder, argument), saved_models.TASK_PATH)
     if not files.at(path).is_file():
-        raise InputError("was not exported by export_saved_model: its SavedModel has no "
-                         f"{saved_models.TASK_PATH}, which describes the task", argument, folder)
+        raise InputError(
+            "was not exported by export_saved_model: its SavedModel has no "
+            f"{saved_models.TASK_PATH}, which describes the task",
+            argument,
+            folder,
+        )
     return task_metadata.read_file(path)
 
 
 def _litert_in(folder):
     """Returns the path of a LiteRT file in a directory; None if there is none."""
     names = files.at(folder).names_if_dir()
-    return next((os.path.join(folder, name) for name in sorted(names) if name.endswith(LITERT_SUFFIX)), None)
+    return next(
+        (os.path.join(folder, name) for name in sorted(names) if name.endswith(LITERT_SUFFIX)), None
+    )

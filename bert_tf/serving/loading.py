@@ -14,15 +14,36 @@ from bert_tf.model_folder import (
     read_config,
     task_metadata,
 )
-from bert_tf.model_folder.model_files import CONFIG_NAMES, VOCABULARY_NAMES, check_run_vocabulary, to_vocab_txt
+from bert_tf.model_folder.model_files import (
+    CONFIG_NAMES,
+    VOCABULARY_NAMES,
+    check_run_vocabulary,
+    to_vocab_txt,
+)
 from bert_tf.serving import exports
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
 
 
-def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_case=None, strip_accents=None,
-         max_seq_length=None, pairs=None, labels_file=None, multi_label=None, top_k=None, doc_stride=None,
-         max_query_length=None, max_answer_length=None, version_2_with_negative=None, null_score_diff_threshold=None):
+def load(
+    path,
+    *,
+    kind=None,
+    bert_config_file=None,
+    vocab_file=None,
+    do_lower_case=None,
+    strip_accents=None,
+    max_seq_length=None,
+    pairs=None,
+    labels_file=None,
+    multi_label=None,
+    top_k=None,
+    doc_stride=None,
+    max_query_length=None,
+    max_answer_length=None,
+    version_2_with_negative=None,
+    null_score_diff_threshold=None,
+):
     """Loads a model that answers raw text.
 
     The options have the names of the flags of run.predict; `kind` is --task. All but `kind` and
@@ -67,8 +88,11 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
       bert_tf.errors.InputError: If there is no model, if it is corrupted, or if an option cannot be
         used with it.
     """
-    options = {name: value for name, value in locals().items()
-               if value is not None and name not in ("path", "kind", "top_k")}
+    options = {
+        name: value
+        for name, value in locals().items()
+        if value is not None and name not in ("path", "kind", "top_k")
+    }
     if kind not in (None, *KINDS):
         raise InputError(f"must be one of {', '.join(KINDS)}", "kind", kind)
     path = os.fspath(path)
@@ -76,12 +100,17 @@ def load(path, *, kind=None, bert_config_file=None, vocab_file=None, do_lower_ca
         if not exports.is_export(path):
             return _load_checkpoint(path, kind, top_k=top_k, **options)
         for name, value in options.items():
-            raise InputError(f"has no effect with `path`={path}, whose settings are fixed by the export; omit it", name,
-                             value)
+            raise InputError(
+                f"has no effect with `path`={path}, whose settings are fixed by the export; omit it",
+                name,
+                value,
+            )
         return open_export(path, kind, top_k, "path")
 
 
-def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labels_file=None, **options):
+def _load_checkpoint(
+    path, kind, *, bert_config_file=None, vocab_file=None, labels_file=None, **options
+):
     """Loads a checkpoint with the files in its directory.
 
     For the arguments, see `bert_tf.load`; None is unset.
@@ -94,13 +123,18 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     else:
         config_file = find_config(path) if bert_config_file is None else os.fspath(bert_config_file)
         if config_file is None:
-            raise InputError(f"contains no model with a {CONFIG_NAMES}; for other weights, set `bert_config_file`",
-                             "path", path)
+            raise InputError(
+                f"contains no model with a {CONFIG_NAMES}; for other weights, set `bert_config_file`",
+                "path",
+                path,
+            )
         config = read_config(config_file)
     if vocab_file is not None:
         check_run_vocabulary("path", path, os.fspath(vocab_file), tokenizer.vocab_file)
     elif tokenizer.vocab_file is None:
-        raise InputError(f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file")
+        raise InputError(
+            f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file"
+        )
     vocab_file = to_vocab_txt(os.fspath(vocab_file or tokenizer.vocab_file))
     from bert_tf.serving.checkpoint import detect_kind, load_model  # TensorFlow takes seconds.
 
@@ -118,8 +152,12 @@ def _load_checkpoint(path, kind, *, bert_config_file=None, vocab_file=None, labe
     if requested.get("do_lower_case") not in (None, tokenizer.do_lower_case):
         del casing["strip_accents"]
     defaults = {name: value for name, value in casing.items() if value is not None}
-    metadata = task_metadata.resolve(stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}")
-    return load_model(path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path")
+    metadata = task_metadata.resolve(
+        stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}"
+    )
+    return load_model(
+        path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path"
+    )
 
 
 def open_export(path, kind=None, top_k=None, argument="model"):
@@ -140,14 +178,19 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     if kind not in (None, metadata.kind):
         raise InputError(f"must be of kind {kind}, but is of kind {metadata.kind}", argument, path)
     if top_k and metadata.top_k and top_k > metadata.top_k:
-        raise InputError(f"must be at most {metadata.top_k}, the `top_k` of the export {version}", "top_k", top_k)
+        raise InputError(
+            f"must be at most {metadata.top_k}, the `top_k` of the export {version}", "top_k", top_k
+        )
     if litert:
         return LoadedModel(metadata, path, lambda texts: litert(**texts))
     from bert_tf.serving.saved_model import call_signature, load_saved_model
 
     loaded = load_saved_model(version)  # It keeps the variables of its signatures.
-    return LoadedModel(metadata, version, lambda texts: call_signature(
-        loaded.signatures["serving_default"], texts, metadata))
+    return LoadedModel(
+        metadata,
+        version,
+        lambda texts: call_signature(loaded.signatures["serving_default"], texts, metadata),
+    )
 
 
 def open_litert(path, argument="model"):

@@ -40,7 +40,11 @@ class LoadedModel:
             determines whether they return these.
         """
         self.metadata, self.path = metadata, path
-        self.kind, self.limit, self.labels = metadata.kind, metadata.max_seq_length, metadata.labels or None
+        self.kind, self.limit, self.labels = (
+            metadata.kind,
+            metadata.max_seq_length,
+            metadata.labels or None,
+        )
         self._ranks = KINDS[self.kind].inputs(metadata.pairs)
         self.inputs = tuple(self._ranks)
         self._answer, self._embed = answer, embed or self._embed_with_export
@@ -82,8 +86,9 @@ class LoadedModel:
         order = sorted(range(len(rows)), key=sizes.__getitem__)
         for _, group in itertools.groupby(order, key=lambda example: sizes[example][0]):
             for batch in _batches(list(group), batch_size):
-                outputs = self._answer({name: [values[example] for example in batch]
-                                        for name, values in texts.items()})
+                outputs = self._answer(
+                    {name: [values[example] for example in batch] for name, values in texts.items()}
+                )
                 for example, row in zip(batch, KINDS[self.kind].rows(outputs), strict=True):
                     rows[example] = row
         return rows
@@ -108,31 +113,46 @@ class LoadedModel:
         """
         texts = to_texts("texts", texts)
         embeddings, num_cut = [None] * len(texts), 0
-        for batch in _batches(sorted(range(len(texts)), key=lambda number: len(texts[number])), batch_size):
+        for batch in _batches(
+            sorted(range(len(texts)), key=lambda number: len(texts[number])), batch_size
+        ):
             *outputs, was_cut = self._embed([texts[number] for number in batch])
             num_cut += np.count_nonzero(was_cut)
             for number, embedding in zip(batch, self._pool(*outputs), strict=True):
                 embeddings[number] = embedding
         if num_cut and not self._has_warned:
             self._has_warned = True
-            warnings.warn(f"note: {self.path}: truncated {num_cut} of {len(texts)} texts to the model's limit, "
-                          f"{self.limit} tokens (`max_seq_length`)", stacklevel=2)
+            warnings.warn(
+                f"note: {self.path}: truncated {num_cut} of {len(texts)} texts to the model's limit, "
+                f"{self.limit} tokens (`max_seq_length`)",
+                stacklevel=2,
+            )
         return np.array(embeddings, np.float32) if embeddings else self._pool(*self._embed([])[:2])
 
     def _embed_with_export(self, texts):
         if self.kind != Encoder.name or self._ranks != TEXT:
-            raise InputError(f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
-                             "text embeddings; load its checkpoint")
+            raise InputError(
+                f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
+                "text embeddings; load its checkpoint"
+            )
         outputs = self._answer({"text": texts})
         return outputs["sequence_output"], outputs["input_mask"], outputs["was_cut"]
 
     def _pool(self, sequence_output, input_mask):
-        return pool_tokens(sequence_output, input_mask, self.metadata.sentence_pooling or "mean",
-                           self.metadata.normalize)
+        return pool_tokens(
+            sequence_output,
+            input_mask,
+            self.metadata.sentence_pooling or "mean",
+            self.metadata.normalize,
+        )
 
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""
-        general = {name: own for name, own in zip(GENERAL_NAMES, self.inputs, strict=False) if own not in texts}
+        general = {
+            name: own
+            for name, own in zip(GENERAL_NAMES, self.inputs, strict=False)
+            if own not in texts
+        }
         return {general.get(name, name): values for name, values in texts.items()}
 
 
@@ -145,4 +165,6 @@ def _batches(examples, batch_size):
 def _size(example):
     """Returns (number of choices, characters) of the texts of an example."""
     choices = [text for part in example if isinstance(part, list) for text in part]
-    return len(choices), sum(map(len, choices)) + sum(len(text) for text in example if isinstance(text, str))
+    return len(choices), sum(map(len, choices)) + sum(
+        len(text) for text in example if isinstance(text, str)
+    )

@@ -16,7 +16,15 @@ def load_saved_model(path):
     check_no_pattern(path)
     try:
         return tf.saved_model.load(path)
-    except (tf.errors.OpError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+    except (
+        tf.errors.OpError,
+        OSError,
+        ValueError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        TypeError,
+    ) as error:
         reason = " ".join(str(getattr(error, "message", None) or error).split())
         raise InputError(f"{path}: is not a SavedModel, or is corrupted: {reason:.120}") from error
 
@@ -31,6 +39,10 @@ def call_signature(signature, texts, metadata):
     ranks = KINDS[metadata.kind].inputs(metadata.pairs)
     # Multiple choice requires a choice.
     empty = {name: [0, 1][:rank] for name, rank in ranks.items()}
-    answer = signature(**{name: tf.constant(value, tf.string, None if value else empty[name])
-                          for name, value in texts.items()})
+    answer = signature(
+        **{
+            name: tf.constant(value, tf.string, None if value else empty[name])
+            for name, value in texts.items()
+        }
+    )
     return {name: value.numpy() for name, value in answer.items()}

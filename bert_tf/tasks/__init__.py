@@ -8,15 +8,27 @@ from bert_tf.tasks.multiple_choice import MultipleChoice
 from bert_tf.tasks.span_labeler import SpanLabeler
 from bert_tf.tasks.token_classifier import TokenClassifier
 
-KINDS = {kind.name: kind for kind in (
-    Classifier(),
-    TokenClassifier(),
-    SpanLabeler(),
-    MultipleChoice(),
-    Encoder(),
-    MaskedLM(),
-)}
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Classifier(),
+        TokenClassifier(),
+        SpanLabeler(),
+        MultipleChoice(),
+        Encoder(),
+        MaskedLM(),
+    )
+}
 UNTRAINED_KINDS = tuple(name for name, kind in KINDS.items() if not kind.is_fine_tuned)
 
-__all__ = ["KINDS", "UNTRAINED_KINDS", "Classifier", "Encoder", "Kind", "MaskedLM", "MultipleChoice", "SpanLabeler",
-           "TokenClassifier"]
+__all__ = [
+    "KINDS",
+    "UNTRAINED_KINDS",
+    "Classifier",
+    "Encoder",
+    "Kind",
+    "MaskedLM",
+    "MultipleChoice",
+    "SpanLabeler",
+    "TokenClassifier",
+]

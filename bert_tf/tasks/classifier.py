@@ -12,24 +12,43 @@ class Classifier(Kind):
     """Sentence and sentence pair classification and regression (section 4.1 of the paper)."""
 
     name = "classifier"
-    hugging_face = ("BertForSequenceClassification", "DistilBertForSequenceClassification",
-                    "ElectraForSequenceClassification")
-    fields: ClassVar = {"labels": (), "pairs": False, "multi_label": False, "window_pooling": None,
-                        "window_stride": None, "max_windows": None}
+    hugging_face = (
+        "BertForSequenceClassification",
+        "DistilBertForSequenceClassification",
+        "ElectraForSequenceClassification",
+    )
+    fields: ClassVar = {
+        "labels": (),
+        "pairs": False,
+        "multi_label": False,
+        "window_pooling": None,
+        "window_stride": None,
+        "max_windows": None,
+    }
     may_give_number = True
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
-        logits = stack([output["logits"] for output in buckets.run(rows)], [self.num_outputs(metadata)])
+        logits = stack(
+            [output["logits"] for output in buckets.run(rows)], [self.num_outputs(metadata)]
+        )
         was_cut = were_cut(rows)
         if not metadata.labels:
             return {"value": logits[:, 0], "was_cut": was_cut}
         names = encode_strings([metadata.labels] * len(rows), len(metadata.labels))
         if metadata.multi_label:
-            return {"labels": names, "probabilities": 1 / (1 + np.exp(-logits)), "has_label": logits > 0,
-                    "was_cut": was_cut}
-        return {"label": encode_strings([metadata.labels[number] for number in logits.argmax(axis=1)]), "labels": names,
-                "probabilities": softmax(logits), "was_cut": was_cut}
+            return {
+                "labels": names,
+                "probabilities": 1 / (1 + np.exp(-logits)),
+                "has_label": logits > 0,
+                "was_cut": was_cut,
+            }
+        return {
+            "label": encode_strings([metadata.labels[number] for number in logits.argmax(axis=1)]),
+            "labels": names,
+            "probabilities": softmax(logits),
+            "was_cut": was_cut,
+        }
 
     def json_rows(self, outputs):
         """{"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}.
@@ -44,10 +63,18 @@ class Classifier(Kind):
         for index, values in enumerate(outputs["probabilities"]):
             names = [name.decode() for name in outputs["labels"][index]]
             if "has_label" in outputs:
-                chosen = {"labels": [name for name, has in zip(names, outputs["has_label"][index], strict=True) if has]}
+                chosen = {
+                    "labels": [
+                        name
+                        for name, has in zip(names, outputs["has_label"][index], strict=True)
+                        if has
+                    ]
+                }
             else:
                 chosen = {"label": outputs["label"][index].decode()}
-            rows.append({**chosen, "probabilities": dict(zip(names, round_for_json(values), strict=True))})
+            rows.append(
+                {**chosen, "probabilities": dict(zip(names, round_for_json(values), strict=True))}
+            )
         return rows
 
     def is_right(self, row, expected):
@@ -59,5 +86,8 @@ class Classifier(Kind):
             return {"logits": answer["value"][:, np.newaxis]}
         if "has_label" in answer:
             probabilities = np.maximum(answer["probabilities"], LEAST_PROBABILITY)
-            return {"logits": np.log(probabilities) - np.log(np.maximum(1 - probabilities, LEAST_PROBABILITY))}
+            return {
+                "logits": np.log(probabilities)
+                - np.log(np.maximum(1 - probabilities, LEAST_PROBABILITY))
+            }
         return super().to_logits(answer)

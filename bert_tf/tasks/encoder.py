@@ -14,7 +14,12 @@ class Encoder(Kind):
 
     name = "encoder"
     is_fine_tuned = False
-    fields: ClassVar = {"pairs": False, "has_pooler": True, "sentence_pooling": None, "normalize": None}
+    fields: ClassVar = {
+        "pairs": False,
+        "has_pooler": True,
+        "sentence_pooling": None,
+        "normalize": None,
+    }
     unused_variables = (POOLER,)
     per_position: ClassVar = {"sequence_output": -2}
 
@@ -22,7 +27,9 @@ class Encoder(Kind):
         """See `Kind`; the outputs have the length of the longest row of the request."""
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
         # Without a text, the row of an empty one shows the sizes of the outputs.
-        outputs = buckets.run(rows or pack_texts(tokenizer, metadata.max_seq_length, *([""] for _ in texts)))
+        outputs = buckets.run(
+            rows or pack_texts(tokenizer, metadata.max_seq_length, *([""] for _ in texts))
+        )
         hidden_size = outputs[0]["sequence_output"].shape[-1]
         outputs = outputs[: len(rows)]
         width = max((len(row.ids) for row in rows), default=1)
@@ -34,11 +41,20 @@ class Encoder(Kind):
             mask[index, :count], ids[index, :count] = 1, row.ids
             sequence[index, :count] = output["sequence_output"][:count]
         pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
-        answer = {"sequence_output": sequence, "input_mask": mask, "pieces": pieces, "was_cut": were_cut(rows)}
+        answer = {
+            "sequence_output": sequence,
+            "input_mask": mask,
+            "pieces": pieces,
+            "was_cut": were_cut(rows),
+        }
         if metadata.has_pooler:
-            answer["pooled_output"] = stack([output["pooled_output"] for output in outputs], [hidden_size])
+            answer["pooled_output"] = stack(
+                [output["pooled_output"] for output in outputs], [hidden_size]
+            )
         if metadata.sentence_pooling:
-            answer["sentence_embedding"] = pool_tokens(sequence, mask, metadata.sentence_pooling, metadata.normalize)
+            answer["sentence_embedding"] = pool_tokens(
+                sequence, mask, metadata.sentence_pooling, metadata.normalize
+            )
         return answer
 
     def json_rows(self, outputs):
@@ -46,7 +62,10 @@ class Encoder(Kind):
 
         Without either, it is the mean of the outputs of all tokens.
         """
-        vectors = next((outputs[name] for name in ("sentence_embedding", "pooled_output") if name in outputs), None)
+        vectors = next(
+            (outputs[name] for name in ("sentence_embedding", "pooled_output") if name in outputs),
+            None,
+        )
         if vectors is None:
             vectors = pool_tokens(outputs["sequence_output"], outputs["input_mask"])
         return [{"vector": round_for_json(vector)} for vector in vectors]
@@ -69,4 +88,6 @@ def pool_tokens(sequence_output, input_mask, pooling="mean", normalize=False):
         embeddings = np.where(mask > 0, sequence_output, -np.inf).max(axis=1)
     else:
         embeddings = (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)
-    return embeddings / np.linalg.norm(embeddings, axis=-1, keepdims=True) if normalize else embeddings
+    return (
+        embeddings / np.linalg.norm(embeddings, axis=-1, keepdims=True) if normalize else embeddings
+    )

@@ -28,23 +28,40 @@ class MaskedLM(Kind):
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""
-        rows = pack_texts(tokenizer, metadata.max_seq_length, *texts, tokenize=functools.partial(_tokenize, tokenizer))
+        rows = pack_texts(
+            tokenizer,
+            metadata.max_seq_length,
+            *texts,
+            tokenize=functools.partial(_tokenize, tokenizer),
+        )
         outputs = buckets.run(rows)
-        positions = [[position for position, id_ in enumerate(row.ids) if id_ == tokenizer.mask_id] for row in rows]
+        positions = [
+            [position for position, id_ in enumerate(row.ids) if id_ == tokenizer.mask_id]
+            for row in rows
+        ]
         counts = np.array(list(map(len, positions)), np.int32)
         shape = [len(rows), max([1, *counts]), metadata.top_k]
         piece_ids = np.full(shape, tokenizer.pad_id, np.int32)
         probabilities, pieces = np.zeros(shape, np.float32), np.full(shape, b"", object)
-        vectors = [output["sequence_output"][position] for output, row in zip(outputs, positions, strict=True)
-                   for position in row]
+        vectors = [
+            output["sequence_output"][position]
+            for output, row in zip(outputs, positions, strict=True)
+            for position in row
+        ]
         if vectors:
             best = buckets.run_head(np.array(vectors))
             is_real = np.arange(shape[1]) < counts[:, np.newaxis]
             piece_ids[is_real], probabilities[is_real] = best["piece_ids"], best["probabilities"]
-            pieces[is_real] = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in best["piece_ids"]],
-                                             shape[2])
-        answer = {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
-                  "was_cut": were_cut(rows)}
+            pieces[is_real] = encode_strings(
+                [[tokenizer.vocabulary[id_] for id_ in row] for row in best["piece_ids"]], shape[2]
+            )
+        answer = {
+            "pieces": pieces,
+            "piece_ids": piece_ids,
+            "probabilities": probabilities,
+            "num_masks": counts,
+            "was_cut": were_cut(rows),
+        }
         if metadata.next_sentence and metadata.pairs:
             logits = stack([output["next_sentence_logits"] for output in outputs], [2])
             answer["is_next"] = softmax(logits)[:, 0]
@@ -55,11 +72,22 @@ class MaskedLM(Kind):
 
         With next sentence also "is_next": 0.9.
         """
-        rows = [{"masks": [[{"piece": piece.decode(), "probability": round_for_json(probability)}
-                            for piece, probability in zip(outputs["pieces"][index, mask],
-                                                          outputs["probabilities"][index, mask], strict=True)]
-                           for mask in range(number)]}
-                for index, number in enumerate(outputs["num_masks"])]
+        rows = [
+            {
+                "masks": [
+                    [
+                        {"piece": piece.decode(), "probability": round_for_json(probability)}
+                        for piece, probability in zip(
+                            outputs["pieces"][index, mask],
+                            outputs["probabilities"][index, mask],
+                            strict=True,
+                        )
+                    ]
+                    for mask in range(number)
+                ]
+            }
+            for index, number in enumerate(outputs["num_masks"])
+        ]
         for row, probability in zip(rows, outputs.get("is_next", ()), strict=False):
             row["is_next"] = round_for_json(probability)
         return rows
@@ -71,4 +99,7 @@ def _tokenize(tokenizer, text):
     The tokenizer, like the original's, reads a literal [MASK] as words.
     """
     first, *others = text.split(MASK)
-    return [*tokenizer.ids(first), *(id_ for part in others for id_ in (tokenizer.mask_id, *tokenizer.ids(part)))]
+    return [
+        *tokenizer.ids(first),
+        *(id_ for part in others for id_ in (tokenizer.mask_id, *tokenizer.ids(part))),
+    ]

@@ -16,7 +16,13 @@ from bert_tf.tasks.base import check_unique
 TASK_FILE = "task.json"
 SENTENCE_POOLINGS = ("mean", "max", "cls")
 GENERIC_LABEL = re.compile(r"LABEL_\d+")  # Name of a label without a name in transformers.
-_TYPE_NAMES = {str: "a name", int: "an integer", float: "a number", bool: "true or false", types.NoneType: "null"}
+_TYPE_NAMES = {
+    str: "a name",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    types.NoneType: "null",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,22 +74,31 @@ class TaskMetadata:
     source: str = dataclasses.field(default=TASK_FILE, compare=False, repr=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "labels", tuple(self.labels) if isinstance(self.labels, list) else self.labels)
+        object.__setattr__(
+            self, "labels", tuple(self.labels) if isinstance(self.labels, list) else self.labels
+        )
         for field in dataclasses.fields(self):
             value, kinds = getattr(self, field.name), typing.get_args(field.type) or (field.type,)
             if field.name == "labels":
-                is_right = isinstance(value, tuple) and all(isinstance(label, str) for label in value)
+                is_right = isinstance(value, tuple) and all(
+                    isinstance(label, str) for label in value
+                )
                 expected = "a list of names"
             else:
                 is_right = type(value) in kinds or (type(value) is int and float in kinds)
                 expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
             if not is_right:
                 raise InputError(f"{field.name} is {value!r:.80}: must be {expected}")
-        for name, choices in (("kind", KINDS), ("window_pooling", ("mean", "max", None)),
-                              ("sentence_pooling", (*SENTENCE_POOLINGS, None))):
+        for name, choices in (
+            ("kind", KINDS),
+            ("window_pooling", ("mean", "max", None)),
+            ("sentence_pooling", (*SENTENCE_POOLINGS, None)),
+        ):
             if getattr(self, name) not in choices:
-                raise InputError(f"{name} is {getattr(self, name)!r:.80}: must be one of "
-                                 f"{', '.join(filter(None, choices))}")
+                raise InputError(
+                    f"{name} is {getattr(self, name)!r:.80}: must be one of "
+                    f"{', '.join(filter(None, choices))}"
+                )
         check_unique(self.labels)
         # The same tokenizer, even if it was set explicitly.
         if self.strip_accents == self.do_lower_case:
@@ -109,8 +124,11 @@ class TaskMetadata:
 
     def to_dict(self):
         """Returns a dict of the known values."""
-        return {name: value for name, value in dataclasses.asdict(self).items()
-                if value is not None and name != "source"}
+        return {
+            name: value
+            for name, value in dataclasses.asdict(self).items()
+            if value is not None and name != "source"
+        }
 
     def to_json(self):
         """Returns the text of a task.json."""

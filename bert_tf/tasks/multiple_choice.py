@@ -10,7 +10,11 @@ class MultipleChoice(Kind):
     """Multiple choice (section 4.4 of the paper: SWAG)."""
 
     name = "multiple_choice"
-    hugging_face = ("BertForMultipleChoice", "DistilBertForMultipleChoice", "ElectraForMultipleChoice")
+    hugging_face = (
+        "BertForMultipleChoice",
+        "DistilBertForMultipleChoice",
+        "ElectraForMultipleChoice",
+    )
 
     def inputs(self, pairs=False):
         return {"text_a": 1, "choices": 2}
@@ -18,17 +22,29 @@ class MultipleChoice(Kind):
     def answer(self, metadata, tokenizer, buckets, *texts):
         texts, choices = texts
         num_choices = len(choices[0]) if choices else 1
-        rows = [pack(tokenizer, first, tokenizer.ids(choice), metadata.max_seq_length)
-                for first, row in zip(map(tokenizer.ids, texts), choices, strict=True) for choice in row]
-        logits = stack([output["logits"] for output in buckets.run(rows)], [1]).reshape([-1, num_choices])
+        rows = [
+            pack(tokenizer, first, tokenizer.ids(choice), metadata.max_seq_length)
+            for first, row in zip(map(tokenizer.ids, texts), choices, strict=True)
+            for choice in row
+        ]
+        logits = stack([output["logits"] for output in buckets.run(rows)], [1]).reshape(
+            [-1, num_choices]
+        )
         probabilities = softmax(logits)
-        return {"choice": probabilities.argmax(axis=-1).astype(np.int32), "probabilities": probabilities,
-                "was_cut": were_cut(rows).reshape([-1, num_choices]).any(axis=1)}
+        return {
+            "choice": probabilities.argmax(axis=-1).astype(np.int32),
+            "probabilities": probabilities,
+            "was_cut": were_cut(rows).reshape([-1, num_choices]).any(axis=1),
+        }
 
     def json_rows(self, outputs):
         """{"choice": 0, "probabilities": [...]}."""
-        return [{"choice": int(choice), "probabilities": round_for_json(probabilities)}
-                for choice, probabilities in zip(outputs["choice"], outputs["probabilities"], strict=True)]
+        return [
+            {"choice": int(choice), "probabilities": round_for_json(probabilities)}
+            for choice, probabilities in zip(
+                outputs["choice"], outputs["probabilities"], strict=True
+            )
+        ]
 
     def is_right(self, row, expected):
         """See `Kind`; `expected` is the index of the choice."""

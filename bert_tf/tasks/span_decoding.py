@@ -43,7 +43,9 @@ class Spans(NamedTuple):
     end_scores: np.ndarray
 
 
-NO_SPANS = Spans(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, np.float32, np.float32)))
+NO_SPANS = Spans(
+    *(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, np.float32, np.float32))
+)
 
 
 def split_into_windows(total, room, doc_stride, max_windows=None):
@@ -62,7 +64,9 @@ def split_into_windows(total, room, doc_stride, max_windows=None):
     step = min(room, doc_stride)
     required = 1 + -(-max(total - room, 0) // step)
     count = min(required, max_windows or required)
-    return [Window(start, min(room, total - start)) for start in range(0, step * count, step)], count < required
+    return [
+        Window(start, min(room, total - start)) for start in range(0, step * count, step)
+    ], count < required
 
 
 def find_fullest_windows(windows):
@@ -93,15 +97,26 @@ def find_spans(windows, n_best_size, max_answer_length):
     """
     candidates = [NO_SPANS]
     for number, window in enumerate(windows):
-        starts, ends = (rank(scores, n_best_size) for scores in (window.start_scores, window.end_scores))
-        starts, ends = (each[(each >= window.begin) & (each < window.begin + len(window.is_fullest))]
-                        for each in (starts, ends))
+        starts, ends = (
+            rank(scores, n_best_size) for scores in (window.start_scores, window.end_scores)
+        )
+        starts, ends = (
+            each[(each >= window.begin) & (each < window.begin + len(window.is_fullest))]
+            for each in (starts, ends)
+        )
         starts = starts[window.is_fullest[starts - window.begin]]
         lengths = ends - starts[:, np.newaxis] + 1
         row, column = np.nonzero((lengths >= 1) & (lengths <= max_answer_length))
         starts, ends = starts[row], ends[column]
-        candidates.append(Spans(np.full(len(starts), number), starts, ends, window.start_scores[starts],
-                                window.end_scores[ends]))
+        candidates.append(
+            Spans(
+                np.full(len(starts), number),
+                starts,
+                ends,
+                window.start_scores[starts],
+                window.end_scores[ends],
+            )
+        )
     return Spans(*map(np.concatenate, zip(*candidates, strict=True)))
 
 

@@ -39,9 +39,19 @@ class SpanLabeler(Kind):
     """Extractive question answering (sections 4.2 and 4.3 of the paper: SQuAD)."""
 
     name = "span_labeler"
-    hugging_face = ("BertForQuestionAnswering", "DistilBertForQuestionAnswering", "ElectraForQuestionAnswering")
-    fields: ClassVar = {"doc_stride": 128, "max_query_length": 64, "max_answer_length": 30, "top_k": 5,
-                        "version_2_with_negative": False, "null_score_diff_threshold": 0.0}
+    hugging_face = (
+        "BertForQuestionAnswering",
+        "DistilBertForQuestionAnswering",
+        "ElectraForQuestionAnswering",
+    )
+    fields: ClassVar = {
+        "doc_stride": 128,
+        "max_query_length": 64,
+        "max_answer_length": 30,
+        "top_k": 5,
+        "version_2_with_negative": False,
+        "null_score_diff_threshold": 0.0,
+    }
     head_scope = "cls/squad/"
     unused_variables = (POOLER,)
     per_position: ClassVar = {"start_logits": -1, "end_logits": -1}
@@ -60,22 +70,50 @@ class SpanLabeler(Kind):
             context, query = split(tokenizer, text), tokenizer.ids(question)
             truncated = query[: metadata.max_query_length]
             windows, was_cut = span_decoding.split_into_windows(
-                len(context.ids), metadata.max_seq_length - 3 - len(truncated), metadata.doc_stride,
-                MAX_WINDOWS)  # the original's 3: [CLS] and two [SEP]
+                len(context.ids),
+                metadata.max_seq_length - 3 - len(truncated),
+                metadata.doc_stride,
+                MAX_WINDOWS,
+            )  # the original's 3: [CLS] and two [SEP]
             requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))
-            rows += [pack(tokenizer, truncated, context.ids[start : start + length], metadata.max_seq_length)
-                     for start, length in windows]
+            rows += [
+                pack(
+                    tokenizer,
+                    truncated,
+                    context.ids[start : start + length],
+                    metadata.max_seq_length,
+                )
+                for start, length in windows
+            ]
         outputs = buckets.run(rows)
-        answers = [_answer(metadata, context, windows, rows[first : first + len(windows)],
-                           outputs[first : first + len(windows)]) for context, windows, first, _ in requests]
+        answers = [
+            _answer(
+                metadata,
+                context,
+                windows,
+                rows[first : first + len(windows)],
+                outputs[first : first + len(windows)],
+            )
+            for context, windows, first, _ in requests
+        ]
         scores = np.full([len(answers), metadata.top_k], NO_SPAN, np.float32)
         for index, answer in enumerate(answers):
             scores[index, : len(answer["scores"])] = answer["scores"]
-        return {"answer": encode_strings([answer["answer"] for answer in answers]),
-                **{name: np.array([answer[name] for answer in answers], kind) for name, kind in (
-                    ("score", np.float32), ("start", np.int32), ("end", np.int32), ("null_score_diff", np.float32))},
-                "answers": encode_strings([answer["answers"] for answer in answers], metadata.top_k), "scores": scores,
-                "was_cut": np.array([was_cut for *_, was_cut in requests], bool)}
+        return {
+            "answer": encode_strings([answer["answer"] for answer in answers]),
+            **{
+                name: np.array([answer[name] for answer in answers], kind)
+                for name, kind in (
+                    ("score", np.float32),
+                    ("start", np.int32),
+                    ("end", np.int32),
+                    ("null_score_diff", np.float32),
+                )
+            },
+            "answers": encode_strings([answer["answers"] for answer in answers], metadata.top_k),
+            "scores": scores,
+            "was_cut": np.array([was_cut for *_, was_cut in requests], bool),
+        }
 
     def json_rows(self, outputs):
         """{"answer": "...", "start": 0, "end": 9, "score": 7.1, "null_score_diff": -3.0, "answers":
@@ -83,12 +121,23 @@ class SpanLabeler(Kind):
 
         Each answer is {"text": "...", "score": 7.1}.
         """
-        return [{"answer": outputs["answer"][index].decode(), "start": int(outputs["start"][index]),
-                 "end": int(outputs["end"][index]), "score": round_for_json(outputs["score"][index]),
-                 "null_score_diff": round_for_json(outputs["null_score_diff"][index]),
-                 "answers": [{"text": text.decode(), "score": round_for_json(score)} for text, score in zip(
-                     outputs["answers"][index], outputs["scores"][index], strict=True) if text]}
-                for index in range(len(outputs["answer"]))]
+        return [
+            {
+                "answer": outputs["answer"][index].decode(),
+                "start": int(outputs["start"][index]),
+                "end": int(outputs["end"][index]),
+                "score": round_for_json(outputs["score"][index]),
+                "null_score_diff": round_for_json(outputs["null_score_diff"][index]),
+                "answers": [
+                    {"text": text.decode(), "score": round_for_json(score)}
+                    for text, score in zip(
+                        outputs["answers"][index], outputs["scores"][index], strict=True
+                    )
+                    if text
+                ],
+            }
+            for index in range(len(outputs["answer"]))
+        ]
 
     def is_right(self, row, expected):
         """See `Kind`; `expected` lists all correct answers, empty for none.
@@ -96,7 +145,9 @@ class SpanLabeler(Kind):
         Compares like SQuAD's evaluation.
         """
         answer = normalize(row["answer"])
-        return any(normalize(text) == answer for text in expected) or not (row["answer"] or expected)
+        return any(normalize(text) == answer for text in expected) or not (
+            row["answer"] or expected
+        )
 
     def to_logits(self, answer):
         return {name: answer[name] for name in self.per_position}
@@ -123,14 +174,22 @@ def _answer(metadata, context, windows, rows, outputs):
     """Returns a question's answer, a dict of output names -> values, from its Windows, Rows, and
     outputs."""
     fullest = span_decoding.find_fullest_windows(windows)
-    scored = [span_decoding.ScoredWindow(
-        len(row.ids) - 1 - length,  # a window is last in its row, before a [SEP]
-        fullest[start : start + length] == number, *(output[name][: len(row.ids)] for name in SpanLabeler.per_position))
-        for number, ((start, length), row, output) in enumerate(zip(windows, rows, outputs, strict=True))]
+    scored = [
+        span_decoding.ScoredWindow(
+            len(row.ids) - 1 - length,  # a window is last in its row, before a [SEP]
+            fullest[start : start + length] == number,
+            *(output[name][: len(row.ids)] for name in SpanLabeler.per_position),
+        )
+        for number, ((start, length), row, output) in enumerate(
+            zip(windows, rows, outputs, strict=True)
+        )
+    ]
     spans = span_decoding.find_spans(scored, N_BEST_SIZE, metadata.max_answer_length)
     scores = spans.start_scores + spans.end_scores
     best = span_decoding.rank(scores, N_BEST_SIZE)
-    shifts = np.array([window.start - row.begin for window, row in zip(windows, scored, strict=True)])
+    shifts = np.array(
+        [window.start - row.begin for window, row in zip(windows, scored, strict=True)]
+    )
     scores, shifts = scores[best], shifts[spans.windows[best]]
     texts = list(map(context.span_text, spans.starts[best] + shifts, spans.ends[best] + shifts))
     score = scores[0] if texts else np.float32(NO_SPAN)
@@ -141,5 +200,12 @@ def _answer(metadata, context, windows, rows, outputs):
     distinct = {}
     for (text, *_), text_score in zip(texts, scores, strict=True):
         distinct.setdefault(text, text_score)
-    return {"answer": answer, "score": score, "start": begin, "end": end, "null_score_diff": null_score_diff,
-            "answers": list(distinct)[: metadata.top_k], "scores": list(distinct.values())[: metadata.top_k]}
+    return {
+        "answer": answer,
+        "score": score,
+        "start": begin,
+        "end": end,
+        "null_score_diff": null_score_diff,
+        "answers": list(distinct)[: metadata.top_k],
+        "scores": list(distinct.values())[: metadata.top_k],
+    }

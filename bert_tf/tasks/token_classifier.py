@@ -13,7 +13,11 @@ class TokenClassifier(Kind):
     """Token classification (section 5.3 of the paper: NER)."""
 
     name = "token_classifier"
-    hugging_face = ("BertForTokenClassification", "DistilBertForTokenClassification", "ElectraForTokenClassification")
+    hugging_face = (
+        "BertForTokenClassification",
+        "DistilBertForTokenClassification",
+        "ElectraForTokenClassification",
+    )
     fields: ClassVar = {"labels": ()}
     unused_variables = (POOLER,)
     per_position: ClassVar = {"logits": -2}
@@ -23,11 +27,26 @@ class TokenClassifier(Kind):
         # Like TensorFlow, bytes.split() only recognizes ASCII white space.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]
-        windows = [(text, start, stop) for text, row in enumerate(pieces) for start, stop in split_words(
-            list(map(len, row)), metadata.max_seq_length - 2)[:MAX_WINDOWS]]
-        rows = [pack(tokenizer, [id_ for word in pieces[text][start:stop] for id_ in word], None,
-                     metadata.max_seq_length) for text, start, stop in windows]
-        tags, scores = [[] for _ in words], np.zeros([len(words), max([1, *map(len, words)])], np.float32)
+        windows = [
+            (text, start, stop)
+            for text, row in enumerate(pieces)
+            for start, stop in split_words(list(map(len, row)), metadata.max_seq_length - 2)[
+                :MAX_WINDOWS
+            ]
+        ]
+        rows = [
+            pack(
+                tokenizer,
+                [id_ for word in pieces[text][start:stop] for id_ in word],
+                None,
+                metadata.max_seq_length,
+            )
+            for text, start, stop in windows
+        ]
+        tags, scores = (
+            [[] for _ in words],
+            np.zeros([len(words), max([1, *map(len, words)])], np.float32),
+        )
         was_cut = np.zeros(len(words), bool)
         for (text, start, stop), row, output in zip(windows, rows, buckets.run(rows), strict=True):
             firsts = 1 + np.cumsum([0, *map(len, pieces[text][start : stop - 1])])  # 1 for [CLS]
@@ -35,17 +54,30 @@ class TokenClassifier(Kind):
             tags[text] += [metadata.labels[number] for number in probabilities.argmax(axis=-1)]
             scores[text, start:stop] = probabilities.max(axis=-1)
             was_cut[text] |= row.was_cut
-        was_cut |= np.array([len(row) > len(tagged) for row, tagged in zip(words, tags, strict=True)], bool)
+        was_cut |= np.array(
+            [len(row) > len(tagged) for row, tagged in zip(words, tags, strict=True)], bool
+        )
         width = scores.shape[1]
-        return {"words": encode_strings(words, width), "tags": encode_strings(tags, width), "scores": scores,
-                "num_words": np.array(list(map(len, words)), np.int32), "was_cut": was_cut}
+        return {
+            "words": encode_strings(words, width),
+            "tags": encode_strings(tags, width),
+            "scores": scores,
+            "num_words": np.array(list(map(len, words)), np.int32),
+            "was_cut": was_cut,
+        }
 
     def json_rows(self, outputs):
         """{"words": [...], "tags": [...], "scores": [...]}."""
-        return [{"words": [word.decode() for word in words[:count]], "tags": [tag.decode() for tag in tags[:count]],
-                 "scores": round_for_json(scores[:count])}
-                for words, tags, scores, count in zip(*map(outputs.get, (
-                    "words", "tags", "scores", "num_words")), strict=True)]
+        return [
+            {
+                "words": [word.decode() for word in words[:count]],
+                "tags": [tag.decode() for tag in tags[:count]],
+                "scores": round_for_json(scores[:count]),
+            }
+            for words, tags, scores, count in zip(
+                *map(outputs.get, ("words", "tags", "scores", "num_words")), strict=True
+            )
+        ]
 
     def is_right(self, row, expected):
         """See `Kind`; `expected` is the list of all labels."""

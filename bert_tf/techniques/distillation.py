@@ -43,7 +43,9 @@ def call_with_inner(model, features, names, layers=None, training=False):
     if "hidden" in names:
         outputs["hidden"] = tf.stack(states, axis=1)
     if "attention" in names:
-        outputs["attention"] = tf.stack([encoded["attention"][layer].scores for layer in layers], axis=1)
+        outputs["attention"] = tf.stack(
+            [encoded["attention"][layer].scores for layer in layers], axis=1
+        )
     if "cls" in names:
         outputs["cls"] = tf.stack([state[:, 0] for state in states[1:-1]], axis=1)
     return outputs
@@ -62,27 +64,41 @@ class DistilledModel:
     """
 
     def __init__(self, student, names, call_teacher, projection=None):
-        self._student, self._names, self._call_teacher, self._projection = student, names, call_teacher, projection
+        self._student, self._names, self._call_teacher, self._projection = (
+            student,
+            names,
+            call_teacher,
+            projection,
+        )
         self.compute_dtype = student.compute_dtype
 
     @property
     def trainable_variables(self):
         """Variables of the student and of the projection."""
-        return [*self._student.trainable_variables,
-                *(self._projection.trainable_variables if self._projection else ())]
+        return [
+            *self._student.trainable_variables,
+            *(self._projection.trainable_variables if self._projection else ()),
+        ]
 
     def __call__(self, features, training=False):
         """Returns the student's outputs, with the dicts of the tensors to compare as STUDENT and
         TEACHER."""
         outputs = call_with_inner(self._student, features, self._names, training=training)
         if self._projection:
-            outputs |= {name: self._project(outputs[name]) for name in ("hidden", "cls") if name in outputs}
-        return {**outputs, STUDENT: outputs,
-                TEACHER: tf.nest.map_structure(tf.stop_gradient, self._call_teacher(features))}
+            outputs |= {
+                name: self._project(outputs[name]) for name in ("hidden", "cls") if name in outputs
+            }
+        return {
+            **outputs,
+            STUDENT: outputs,
+            TEACHER: tf.nest.map_structure(tf.stop_gradient, self._call_teacher(features)),
+        }
 
     def _project(self, states):
         projected = self._projection(tf.reshape(states, [-1, states.shape[-1]]))
-        return tf.reshape(projected, tf.concat([tf.shape(states)[:-1], [projected.shape[-1]]], axis=0))
+        return tf.reshape(
+            projected, tf.concat([tf.shape(states)[:-1], [projected.shape[-1]]], axis=0)
+        )
 
 
 def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", temperature=1.0):
@@ -106,8 +122,14 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
             of_name = label_loss.terms
         elif name == "logits":
             guard = EMPTY_BATCH_GUARD if logits_loss == "masked_lm" else 0.0
-            of_name = [Term(name, functools.partial(_compare_logits, logits_loss, temperature),
-                            LOGITS_LOSSES[logits_loss], guard=guard)]
+            of_name = [
+                Term(
+                    name,
+                    functools.partial(_compare_logits, logits_loss, temperature),
+                    LOGITS_LOSSES[logits_loss],
+                    guard=guard,
+                )
+            ]
         else:
             of_name = [Term(name, functools.partial(_compare_inner, name), INNER_LOSSES[name])]
         terms += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in of_name]
@@ -119,7 +141,9 @@ def soft_cross_entropy(student, teacher, temperature):
     classes] -> [...]."""
     teacher_logs = tf.nn.log_softmax(teacher / temperature)
     student_logs = tf.nn.log_softmax(student / temperature)
-    return temperature**2 * tf.reduce_sum(tf.exp(teacher_logs) * (teacher_logs - student_logs), axis=-1)
+    return temperature**2 * tf.reduce_sum(
+        tf.exp(teacher_logs) * (teacher_logs - student_logs), axis=-1
+    )
 
 
 def _compare_inner(name, outputs, features):
@@ -136,7 +160,8 @@ def _compare_inner(name, outputs, features):
         return tf.reduce_mean(tf.math.squared_difference(*states), axis=-1)
     if name == "cls":
         return tf.math.squared_difference(
-            *(tf.math.l2_normalize(each, axis=-1, epsilon=LEAST_NORM) for each in states))
+            *(tf.math.l2_normalize(each, axis=-1, epsilon=LEAST_NORM) for each in states)
+        )
     mask = _count_tokens(features)
     real = mask[:, tf.newaxis, :, tf.newaxis] * mask[:, tf.newaxis, tf.newaxis]
     return tf.where(real > 0, tf.reduce_mean(tf.math.squared_difference(*states), axis=2), 0.0)
@@ -148,12 +173,19 @@ def _compare_logits(kind, temperature, outputs, features):
     if kind == "number":
         return tf.math.squared_difference(student["logits"], teacher["logits"])
     if kind == "sigmoid":  # divergences of each label's two outcomes, averaged over labels
-        logits = [tf.stack([each["logits"], tf.zeros_like(each["logits"])], axis=-1) for each in (student, teacher)]
+        logits = [
+            tf.stack([each["logits"], tf.zeros_like(each["logits"])], axis=-1)
+            for each in (student, teacher)
+        ]
         return tf.reduce_mean(soft_cross_entropy(*logits, temperature), axis=-1)
     if kind == "spans":
         padding = MASKED_SCORE * temperature * (1.0 - _count_tokens(features))
-        return tf.stack([soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
-                         for name in ("start_logits", "end_logits")])
+        return tf.stack(
+            [
+                soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
+                for name in ("start_logits", "end_logits")
+            ]
+        )
     name = "masked_lm_logits" if kind == "masked_lm" else "logits"
     return soft_cross_entropy(student[name], teacher[name], temperature)
 
@@ -176,6 +208,8 @@ LOGITS_LOSSES = {  # Kind of logits -> counts of a Term.
 # row, and rows.
 INNER_LOSSES = {
     "hidden": lambda features: _count_tokens(features)[:, tf.newaxis],  # [R, 1, S]
-    "attention": lambda features: tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), -1))),
+    "attention": lambda features: tf.reduce_sum(
+        tf.square(tf.reduce_sum(_count_tokens(features), -1))
+    ),
     "cls": lambda features: tf.cast(tf.shape(_count_tokens(features))[0], tf.float32),
 }

@@ -29,7 +29,9 @@ class Hook:
         Raises:
           InputError: If no such kernel exists.
         """
-        raise InputError(f"{type(self).__name__} cannot be used with attention in its form for TPUs")
+        raise InputError(
+            f"{type(self).__name__} cannot be used with attention in its form for TPUs"
+        )
 
 
 def attach(layer, hook):

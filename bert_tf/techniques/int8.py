@@ -45,7 +45,9 @@ class FakeQuantization(Hook):
         shift = tf.cast(self._norm.beta, x.dtype)[tf.newaxis]
         if self.is_on is not None:
             shift = tf.where(self.is_on(), shift, tf.zeros([], shift.dtype))
-        return multiply(self._passing(x - shift, quantize_rows), quantized) + multiply(shift, kernel)
+        return multiply(self._passing(x - shift, quantize_rows), quantized) + multiply(
+            shift, kernel
+        )
 
     def rows(self, rows, table):
         if not _is_quantized(table):
@@ -77,9 +79,13 @@ def quantize_rows(x):
     """
     least = tf.minimum(tf.reduce_min(x, axis=-1, keepdims=True), 0.0)
     most = tf.maximum(tf.reduce_max(x, axis=-1, keepdims=True), 0.0)
-    steps = tf.where(least == most, 1.0, tf.math.divide_no_nan(MOST_INPUT - LEAST_INPUT, most - least))
+    steps = tf.where(
+        least == most, 1.0, tf.math.divide_no_nan(MOST_INPUT - LEAST_INPUT, most - least)
+    )
     from_least, from_most = LEAST_INPUT + least * steps, MOST_INPUT + most * steps
-    zero = tf.where(from_least + from_most > 0, LEAST_INPUT - least * steps, MOST_INPUT - most * steps)
+    zero = tf.where(
+        from_least + from_most > 0, LEAST_INPUT - least * steps, MOST_INPUT - most * steps
+    )
     zero = tf.round(tf.clip_by_value(zero, LEAST_INPUT, MOST_INPUT))
     values = tf.clip_by_value(tf.round(x * steps) + zero, LEAST_INPUT, MOST_INPUT)
     return (values - zero) / steps
@@ -123,10 +129,14 @@ def _norms_before(encoder):
     """Returns the LayerNorm whose outputs are the inputs of each projection: dict of layer ->
     layer."""
     if encoder.config.num_hidden_groups:
-        raise InputError(f"num_hidden_groups is {encoder.config.num_hidden_groups}; layers that share weights "
-                         "cannot be trained for int8")
+        raise InputError(
+            f"num_hidden_groups is {encoder.config.num_hidden_groups}; layers that share weights "
+            "cannot be trained for int8"
+        )
     if encoder.config.project_embedding_sum:
-        raise InputError("project_embedding_sum is True; a model with this projection cannot be trained for int8")
+        raise InputError(
+            "project_embedding_sum is True; a model with this projection cannot be trained for int8"
+        )
     norms, before = {}, encoder.embeddings.layer_norm
     for layer in encoder.encoder_layers:
         norms |= {layer.attention.qkv: before, layer.intermediate: layer.attention_norm}

@@ -26,15 +26,21 @@ def map_layers(kind, num_student, num_teacher):
     """
     if isinstance(kind, tuple):
         if len(kind) != num_student:
-            raise InputError(f"`layer_map`={_join(kind)}: lists {len(kind)} layers, but the student has {num_student}")
+            raise InputError(
+                f"`layer_map`={_join(kind)}: lists {len(kind)} layers, but the student has {num_student}"
+            )
         check_layers("layer_map", kind, num_teacher)
         return kind
     if num_student > num_teacher:
-        raise InputError(f"`layer_map`={kind}: the student has {num_student} layers, but the teacher only "
-                         f"{num_teacher}; list one layer of the teacher for each")
+        raise InputError(
+            f"`layer_map`={kind}: the student has {num_student} layers, but the teacher only "
+            f"{num_teacher}; list one layer of the teacher for each"
+        )
     if kind == "last":
         return tuple(range(num_teacher - num_student, num_teacher))
-    return tuple(int((number + 1) * num_teacher / num_student + 0.5) - 1 for number in range(num_student))
+    return tuple(
+        int((number + 1) * num_teacher / num_student + 0.5) - 1 for number in range(num_student)
+    )
 
 
 def check_layers(name, layers, num_teacher):
@@ -42,18 +48,24 @@ def check_layers(name, layers, num_teacher):
     `num_teacher` layers."""
     wrong = next((layer for layer in layers if not 0 <= layer < num_teacher), None)
     if wrong is not None:
-        raise InputError(f"`{name}`={_join(layers)}: layer {wrong} does not exist; the teacher has layers 0 to "
-                         f"{num_teacher - 1}")
+        raise InputError(
+            f"`{name}`={_join(layers)}: layer {wrong} does not exist; the teacher has layers 0 to "
+            f"{num_teacher - 1}"
+        )
 
 
 def student_config(config, layers):
     """Returns the BertConfig of a student with some layers, a sequence of int, of a teacher with
     `config`."""
+
     def select_layers(value):
         is_by_layer = isinstance(value, tuple) and len(value) == config.num_hidden_layers
         return tuple(value[layer] for layer in layers) if is_by_layer else value
 
-    fields = {field.name: select_layers(getattr(config, field.name)) for field in dataclasses.fields(config)}
+    fields = {
+        field.name: select_layers(getattr(config, field.name))
+        for field in dataclasses.fields(config)
+    }
     return type(config)(**{**fields, "num_hidden_layers": len(layers)})
 
 

@@ -44,7 +44,7 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
         inputs, outputs = kernel.shape
 
         def draw(shape, dtype=tf.float32, **unused_keras_options):
-            return tf.random.stateless_normal(shape, seed, stddev=(3 * inputs)**-0.5, dtype=dtype)
+            return tf.random.stateless_normal(shape, seed, stddev=(3 * inputs) ** -0.5, dtype=dtype)
 
         with tf.name_scope(f"{kernel.name.rpartition('/')[0]}/"):
             self.lora_a = self.add_weight("lora_a", [inputs, parts * rank], initializer=draw)
@@ -64,7 +64,10 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
 
     def delta(self):
         """Computes the matrix [K, M] whose addition to the kernel is equivalent."""
-        pairs = zip(*(tf.split(each, self._parts, axis=1) for each in (self.lora_a, self.lora_b)), strict=True)
+        pairs = zip(
+            *(tf.split(each, self._parts, axis=1) for each in (self.lora_a, self.lora_b)),
+            strict=True,
+        )
         return self._scale * tf.concat([tf.matmul(*each) for each in pairs], axis=1)
 
 
@@ -88,8 +91,14 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
         layer.trainable = False
         for projection in _projections(layer):
             parts = 3 if projection is layer.attention.qkv else 1
-            adapter = LowRankAdapter(projection.kernel, rank, alpha / rank, parts, (seed, len(adapters)),
-                                     dtype=projection.dtype_policy)
+            adapter = LowRankAdapter(
+                projection.kernel,
+                rank,
+                alpha / rank,
+                parts,
+                (seed, len(adapters)),
+                dtype=projection.dtype_policy,
+            )
             attach(projection, adapter)
             adapters.append(adapter)
     encoder.adapters = adapters  # So that Keras adds their variables to those of the encoder.

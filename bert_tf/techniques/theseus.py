@@ -39,7 +39,10 @@ class TheseusModel:
     def __init__(self, student, teacher, draw):
         self._student, self._draw = student, draw
         layers = teacher.encoder.encoder_layers
-        ends = [last + 1 for last in map_layers("uniform", len(student.encoder.encoder_layers), len(layers))]
+        ends = [
+            last + 1
+            for last in map_layers("uniform", len(student.encoder.encoder_layers), len(layers))
+        ]
         self._groups = [layers[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         self.compute_dtype = student.compute_dtype
 
@@ -53,7 +56,10 @@ class TheseusModel:
         if not training:
             return self._student(features, training=False)
         encoder = self._student.encoder
-        uses_student, compute = tf.unstack(self._draw(len(encoder.encoder_layers))), encoder.compute_layer
+        uses_student, compute = (
+            tf.unstack(self._draw(len(encoder.encoder_layers))),
+            encoder.compute_layer,
+        )
 
         def compute_layer(number, layer, x, *batch, seeds, **options):
             """Computes a group of the teacher's layers unless the student's layer is sampled.
@@ -70,8 +76,11 @@ class TheseusModel:
                     y = teacher_layer(y, *batch)
                 return last(y, *batch, **options)
 
-            return tf.cond(uses_student[number], lambda: compute(
-                number, layer, tf.identity(x), *batch, seeds=seeds, **options), compute_group)
+            return tf.cond(
+                uses_student[number],
+                lambda: compute(number, layer, tf.identity(x), *batch, seeds=seeds, **options),
+                compute_group,
+            )
 
         vars(encoder)["compute_layer"] = compute_layer  # Keras does not track it.
         try:

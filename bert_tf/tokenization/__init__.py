@@ -8,8 +8,13 @@ work without TensorFlow, which the tokenizer requires.
 
 import importlib
 
-_MODULES = {"BertTokenizer": "tokenizer", "pack": "model_inputs", "pack_windows": "model_inputs",
-            "read_tokenizer": "tokenizer", "read_vocabulary": "vocabulary"}
+_MODULES = {
+    "BertTokenizer": "tokenizer",
+    "pack": "model_inputs",
+    "pack_windows": "model_inputs",
+    "read_tokenizer": "tokenizer",
+    "read_vocabulary": "vocabulary",
+}
 
 __all__ = ["BertTokenizer", "pack", "pack_windows", "read_tokenizer", "read_vocabulary"]
 

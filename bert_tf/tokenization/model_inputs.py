@@ -49,13 +49,22 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
         values.append(second.values)
         parts += [(after_first + second.row_starts(), keep_b), (once, tf.minimum(keep_b, 1))]
     begins, lengths = (tf.stack(column, 1) for column in zip(*parts, strict=True))  # [B, parts]
-    ids = ragged.take(tf.concat(values, 0), tf.reshape(begins, [-1]), tf.reshape(lengths, [-1])).values
+    ids = ragged.take(
+        tf.concat(values, 0), tf.reshape(begins, [-1]), tf.reshape(lengths, [-1])
+    ).values
     in_row = tf.reduce_sum(lengths, axis=1)
-    ids = to_dense(ragged.split_by_lengths(ids, in_row), tokenizer.pad_id, max_seq_length if static_length else None)
+    ids = to_dense(
+        ragged.split_by_lengths(ids, in_row),
+        tokenizer.pad_id,
+        max_seq_length if static_length else None,
+    )
     column = tf.range(tf.shape(ids, tf.int64)[1])
     is_used, is_first = column < in_row[:, tf.newaxis], column < in_first[:, tf.newaxis]
-    return {"input_ids": ids, "input_mask": tf.cast(is_used, tf.int32),
-            "segment_ids": tf.cast(is_used & ~is_first, tf.int32)}, was_cut
+    return {
+        "input_ids": ids,
+        "input_mask": tf.cast(is_used, tf.int32),
+        "segment_ids": tf.cast(is_used & ~is_first, tf.int32),
+    }, was_cut
 
 
 def count_first(count_a, count_b, room):
@@ -65,7 +74,9 @@ def count_first(count_a, count_b, room):
     Truncating the longer text leaves either the shorter one complete or half of the `room` to each.
     A second text without tokens has no [SEP], which leaves one more position to the first.
     """
-    return tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
+    return tf.minimum(
+        count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1)
+    )
 
 
 def to_dense(rows, default, length=None):
@@ -74,7 +85,11 @@ def to_dense(rows, default, length=None):
     S is `length`; if that is None, the length of the longest row, but at least 1, since no model
     accepts a length of 0.
     """
-    columns = tf.maximum(tf.reduce_max(rows.row_lengths()), 1) if length is None else tf.constant(length, tf.int64)
+    columns = (
+        tf.maximum(tf.reduce_max(rows.row_lengths()), 1)
+        if length is None
+        else tf.constant(length, tf.int64)
+    )
     dense = rows.to_tensor(default, shape=tf.stack([-1, columns]))
     return tf.ensure_shape(dense, [None, length])
 
@@ -105,7 +120,9 @@ def split_into_windows(ids, room, doc_stride, max_windows):
     starts = numbers.values * tf.gather(step, rows)
     lengths = tf.minimum(tf.gather(room, rows), tf.gather(total, rows) - starts)
     begin = tf.gather(ids.row_starts(), rows) + starts
-    return Windows(rows, starts, lengths, ragged.take(ids.values, begin, lengths), required > counts)
+    return Windows(
+        rows, starts, lengths, ragged.take(ids.values, begin, lengths), required > counts
+    )
 
 
 def split_words(words, tokens, room, max_windows):
@@ -128,7 +145,9 @@ def split_words(words, tokens, room, max_windows):
     # [all words + 1].
     offsets = tf.concat([[0], tf.cumsum(tf.minimum(tokens.row_lengths(), room))], 0)
     text_ends = tf.gather(words.row_splits, ragged.row_numbers(words) + 1)
-    stops = tf.minimum(tf.searchsorted(offsets, offsets[:-1] + room, "right", tf.int64) - 1, text_ends)
+    stops = tf.minimum(
+        tf.searchsorted(offsets, offsets[:-1] + room, "right", tf.int64) - 1, text_ends
+    )
     # The start of the next window for a window that starts at a word; `num_words` after the last
     # one of a text.
     following = tf.concat([tf.where(stops < text_ends, stops, num_words), [num_words]], 0)
@@ -141,15 +160,25 @@ def split_words(words, tokens, room, max_windows):
         return mark(count, starts), starts
 
     first = words.row_starts()
-    count, _ = tf.while_loop(lambda _, starts: tf.reduce_any(starts < num_words), add_windows,
-                             (mark(tf.zeros_like(offsets), first), first), maximum_iterations=max_windows - 1)
+    count, _ = tf.while_loop(
+        lambda _, starts: tf.reduce_any(starts < num_words),
+        add_windows,
+        (mark(tf.zeros_like(offsets), first), first),
+        maximum_iterations=max_windows - 1,
+    )
     starts = tf.where(count[:-1] > 0)[:, 0]
     stops = tf.gather(stops, starts)
     begins = tf.gather(tokens.row_splits, starts)
-    return starts, stops, ragged.take(tokens.values, begins, tf.gather(tokens.row_splits, stops) - begins)
+    return (
+        starts,
+        stops,
+        ragged.take(tokens.values, begins, tf.gather(tokens.row_splits, stops) - begins),
+    )
 
 
-def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False):
+def pack_windows(
+    tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False
+):
     """Packs rows of tokens of any length as windows, each a model input.
 
     See `pack` and `split_into_windows`.
@@ -163,15 +192,21 @@ def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_w
     """
     room = max_seq_length - (2 if second is None else 3)
     if second is None:
-        windows = split_into_windows(first, tf.fill([first.nrows()], tf.constant(room, tf.int64)), stride, max_windows)
+        windows = split_into_windows(
+            first, tf.fill([first.nrows()], tf.constant(room, tf.int64)), stride, max_windows
+        )
         texts, was_cut = [windows.ids], windows.was_cut
     else:
         count_a = first.row_lengths()
         keep_a = count_first(count_a, second.row_lengths(), room)
         windows = split_into_windows(second, tf.maximum(room - keep_a, 1), stride, max_windows)
         # The kept part of the first text, repeated for each window.
-        begins, lengths = (tf.gather(values, windows.rows) for values in (first.row_starts(), keep_a))
+        begins, lengths = (
+            tf.gather(values, windows.rows) for values in (first.row_starts(), keep_a)
+        )
         texts = [ragged.take(first.values, begins, lengths), windows.ids]
         was_cut = windows.was_cut | (keep_a < count_a)
-    features, _ = pack(tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length)
+    features, _ = pack(
+        tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length
+    )
     return features, windows.rows, was_cut

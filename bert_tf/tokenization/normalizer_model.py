@@ -80,12 +80,17 @@ def build_trie(values):
             children.setdefault(key[:end], set()).add(key[: end + 1])
     blocks = itertools.count(_ROOT_BASE + _BLOCK, _BLOCK)
     node_bases = (block + unit for block in blocks for unit in (0, 64))
-    value_bases = (unit for unit in itertools.count(_ROOT_BASE + _BLOCK) if unit % 64 and unit % _BLOCK < 128)
+    value_bases = (
+        unit for unit in itertools.count(_ROOT_BASE + _BLOCK) if unit % 64 and unit % _BLOCK < 128
+    )
     base_of_value = dict(zip(set(values.values()), value_bases, strict=False))
     bases = {key: base_of_value[value] for key, value in values.items()}
     base_of_subtree = {}
     for key in sorted(children, key=len, reverse=True):
-        subtree = (values.get(key), *sorted((child[-1], values.get(child), bases[child]) for child in children[key]))
+        subtree = (
+            values.get(key),
+            *sorted((child[-1], values.get(child), bases[child]) for child in children[key]),
+        )
         if subtree not in base_of_subtree:
             base_of_subtree[subtree] = next(node_bases) if key else _ROOT_BASE
         bases[key] = base_of_subtree[subtree]

@@ -44,7 +44,11 @@ def concatenate_rows(*parts):
     # [B, parts].
     begins = tf.stack([part.row_starts() for part in parts], 1) + tf.cumsum(sizes, exclusive=True)
     lengths = tf.stack([part.row_lengths() for part in parts], 1)
-    values = take(tf.concat([part.values for part in parts], 0), tf.reshape(begins, [-1]), tf.reshape(lengths, [-1]))
+    values = take(
+        tf.concat([part.values for part in parts], 0),
+        tf.reshape(begins, [-1]),
+        tf.reshape(lengths, [-1]),
+    )
     return split_by_lengths(values.values, tf.reduce_sum(lengths, axis=1))
 
 
@@ -52,7 +56,9 @@ def replace_rows(old, new, numbers):
     """Replaces the rows of a RaggedTensor [B, (N)] with the int64 [K] `numbers` by the rows of
     `new` [K, (N)]."""
     indices = numbers[:, tf.newaxis]
-    begins = tf.tensor_scatter_nd_update(old.row_starts(), indices, new.row_starts() + tf.size(old.values, tf.int64))
+    begins = tf.tensor_scatter_nd_update(
+        old.row_starts(), indices, new.row_starts() + tf.size(old.values, tf.int64)
+    )
     lengths = tf.tensor_scatter_nd_update(old.row_lengths(), indices, new.row_lengths())
     return take(tf.concat([old.values, new.values], 0), begins, lengths)
 
@@ -60,18 +66,24 @@ def replace_rows(old, new, numbers):
 def select(rows, is_kept):
     """Selects elements: RaggedTensor [B, (N)], bool [all N] -> RaggedTensor."""
     splits = tf.gather(_before(tf.cast(is_kept, tf.int64)), rows.row_splits)
-    return tf.RaggedTensor.from_row_splits(tf.gather(rows.values, tf.where(is_kept)[:, 0]), splits, validate=False)
+    return tf.RaggedTensor.from_row_splits(
+        tf.gather(rows.values, tf.where(is_kept)[:, 0]), splits, validate=False
+    )
 
 
 def select_columns(values, is_kept):
     """Selects elements of each row: [B, N], bool [B, N] -> RaggedTensor [B, (N)]."""
-    return split_by_lengths(tf.gather_nd(values, tf.where(is_kept)), tf.reduce_sum(tf.cast(is_kept, tf.int64), axis=1))
+    return split_by_lengths(
+        tf.gather_nd(values, tf.where(is_kept)), tf.reduce_sum(tf.cast(is_kept, tf.int64), axis=1)
+    )
 
 
 def merge_dimensions(outer, inner):
     """Removes the middle dimension: RaggedTensors [B, (W)] of any dtype, and [all W, (N)] -> [B,
     (N of its W)]."""
-    return tf.RaggedTensor.from_row_splits(inner.values, tf.gather(inner.row_splits, outer.row_splits), validate=False)
+    return tf.RaggedTensor.from_row_splits(
+        inner.values, tf.gather(inner.row_splits, outer.row_splits), validate=False
+    )
 
 
 def split_by_lengths(values, lengths):
@@ -112,7 +124,9 @@ def characters_before(texts, positions):
     def from_decoding():
         _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
         begins = starts.values + tf.gather(text_starts, row_numbers(starts))
-        return tf.scatter_nd(begins[:, tf.newaxis], tf.ones_like(begins, tf.int32), [tf.reduce_sum(lengths)])
+        return tf.scatter_nd(
+            begins[:, tf.newaxis], tf.ones_like(begins, tf.int32), [tf.reduce_sum(lengths)]
+        )
 
     well_formed = tf.reduce_all(tf.strings.regex_full_match(texts, _WELL_FORMED))
     count = tf.concat([[0], tf.cumsum(tf.cond(well_formed, from_bytes, from_decoding))], 0)
@@ -120,8 +134,9 @@ def characters_before(texts, positions):
 
     def count_before(rows):
         row = row_numbers(rows)
-        return rows.with_values(tf.gather(count, tf.gather(text_starts, row) + rows.values)
-                                - tf.gather(row_counts, row))
+        return rows.with_values(
+            tf.gather(count, tf.gather(text_starts, row) + rows.values) - tf.gather(row_counts, row)
+        )
 
     return list(map(count_before, positions))
 
@@ -146,12 +161,15 @@ def source_spans(starts, ends, sources):
     def inside(following):
         return tf.gather(sources, following) == last
 
-    following, = tf.while_loop(
+    (following,) = tf.while_loop(
         lambda following: tf.reduce_any(inside(following)),
         lambda following: [following + tf.cast(inside(following), tf.int64)],
-        [row_starts + ends.values])
-    return (starts.with_values(tf.gather(sources, row_starts + starts.values)),
-            ends.with_values(tf.gather(sources, following)))
+        [row_starts + ends.values],
+    )
+    return (
+        starts.with_values(tf.gather(sources, row_starts + starts.values)),
+        ends.with_values(tf.gather(sources, following)),
+    )
 
 
 def whole_characters(texts, positions):

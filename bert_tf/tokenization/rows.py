@@ -50,8 +50,10 @@ def pack_texts(tokenizer, max_seq_length, texts, others=None, tokenize=None):
     tokenize = tokenize or tokenizer.ids
     if others is None:
         return [pack(tokenizer, tokenize(text), None, max_seq_length) for text in texts]
-    return [pack(tokenizer, tokenize(text), tokenize(other), max_seq_length)
-            for text, other in zip(texts, others, strict=True)]
+    return [
+        pack(tokenizer, tokenize(text), tokenize(other), max_seq_length)
+        for text, other in zip(texts, others, strict=True)
+    ]
 
 
 def split_words(lengths, room):
@@ -89,8 +91,10 @@ def check_request(kind, ranks, texts, is_ragged=False):
         the first.
     """
     if texts.keys() != ranks.keys():
-        raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} requires "
-                         + ", ".join(f"{name}=[...]" for name in ranks))
+        raise InputError(
+            f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} requires "
+            + ", ".join(f"{name}=[...]" for name in ranks)
+        )
     values = {name: to_texts(name, texts[name], rank, is_ragged) for name, rank in ranks.items()}
     first, *others = ranks
     for other in others:

@@ -14,7 +14,13 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from bert_tf.tokenization import model_inputs
 from bert_tf.tokenization.ragged import characters_before
-from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, check_casing, count_ids, index_tokens, read_vocabulary
+from bert_tf.tokenization.vocabulary import (
+    SPECIAL_PIECES,
+    check_casing,
+    count_ids,
+    index_tokens,
+    read_vocabulary,
+)
 from bert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 
@@ -75,7 +81,8 @@ class BertTokenizer(tf.Module):
         self._vocabulary = lambda: pieces
         self.vocab_size = count_ids(pieces)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
-            index_tokens(pieces).get, SPECIAL_PIECES)
+            index_tokens(pieces).get, SPECIAL_PIECES
+        )
         self._wordpiece = WordPieceTokenizer(pieces, self.lower_case, self.strip_accents)
         with tf.init_scope():
             self._piece_table = tf.constant(pieces)
@@ -126,8 +133,12 @@ class BertTokenizer(tf.Module):
         """
         texts = _to_texts(texts)
         ids, starts, ends = self._wordpiece.ids_and_spans(texts)
-        return TokensWithOffsets(ids, tf.cast(starts, tf.int32), tf.cast(ends, tf.int32),
-                                 *characters_before(texts, [starts, ends]))
+        return TokensWithOffsets(
+            ids,
+            tf.cast(starts, tf.int32),
+            tf.cast(ends, tf.int32),
+            *characters_before(texts, [starts, ends]),
+        )
 
     def encode(self, text_a, text_b=None, max_seq_length=128):
         """Packs one or two texts per row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated and
@@ -151,11 +162,14 @@ class BertTokenizer(tf.Module):
         """
         room = max_seq_length - (2 if text_b is None else 3)
         if room < 0:
-            raise InputError(f"`max_seq_length`={max_seq_length}: must be at least {max_seq_length - room}, for "
-                             "[CLS] and [SEP]")
+            raise InputError(
+                f"`max_seq_length`={max_seq_length}: must be at least {max_seq_length - room}, for "
+                "[CLS] and [SEP]"
+            )
         second = None if text_b is None else self.tokenize(text_b)
-        features, _ = model_inputs.pack(self, self.tokenize(text_a), second, max_seq_length=max_seq_length,
-                                        static_length=True)
+        features, _ = model_inputs.pack(
+            self, self.tokenize(text_a), second, max_seq_length=max_seq_length, static_length=True
+        )
         return features
 
     def convert_ids_to_tokens(self, ids):
@@ -178,8 +192,10 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_acc
     check_casing(do_lower_case, init_checkpoint)
     tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case, strip_accents=strip_accents)
     if tokenizer.vocab_size > config.vocab_size:
-        raise InputError(f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has only "
-                         f"{config.vocab_size} (vocab_size of the BERT config); set the vocabulary of this model")
+        raise InputError(
+            f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has only "
+            f"{config.vocab_size} (vocab_size of the BERT config); set the vocabulary of this model"
+        )
     return tokenizer
 
 

@@ -14,19 +14,60 @@ import unicodedata
 
 # Code points that Unicode 15.0 and 15.1 assign, the versions of Python 3.12 and 3.13.
 _LATER_RANGES = (
-    (0xCF3, 0xCF3), (0xECE, 0xECE), (0x2FFC, 0x2FFF), (0x31EF, 0x31EF), (0x10EFD, 0x10EFF), (0x1123F, 0x11241),
-    (0x11B00, 0x11B09), (0x11F00, 0x11F10), (0x11F12, 0x11F3A), (0x11F3E, 0x11F59), (0x1342F, 0x1342F),
-    (0x13439, 0x13455), (0x1B132, 0x1B132), (0x1B155, 0x1B155), (0x1D2C0, 0x1D2D3), (0x1DF25, 0x1DF2A),
-    (0x1E030, 0x1E06D), (0x1E08F, 0x1E08F), (0x1E4D0, 0x1E4F9), (0x1F6DC, 0x1F6DC), (0x1F774, 0x1F776),
-    (0x1F77B, 0x1F77F), (0x1F7D9, 0x1F7D9), (0x1FA75, 0x1FA77), (0x1FA87, 0x1FA88), (0x1FAAD, 0x1FAAF),
-    (0x1FABB, 0x1FABD), (0x1FABF, 0x1FABF), (0x1FACE, 0x1FACF), (0x1FADA, 0x1FADB), (0x1FAE8, 0x1FAE8),
-    (0x1FAF7, 0x1FAF8), (0x2B739, 0x2B739), (0x2EBF0, 0x2EE5D), (0x31350, 0x323AF))
-LATER_CHARACTERS = frozenset(chr(code) for first, last in _LATER_RANGES for code in range(first, last + 1))
-_LATER = re.compile("([" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _LATER_RANGES) + "])")
+    (0xCF3, 0xCF3),
+    (0xECE, 0xECE),
+    (0x2FFC, 0x2FFF),
+    (0x31EF, 0x31EF),
+    (0x10EFD, 0x10EFF),
+    (0x1123F, 0x11241),
+    (0x11B00, 0x11B09),
+    (0x11F00, 0x11F10),
+    (0x11F12, 0x11F3A),
+    (0x11F3E, 0x11F59),
+    (0x1342F, 0x1342F),
+    (0x13439, 0x13455),
+    (0x1B132, 0x1B132),
+    (0x1B155, 0x1B155),
+    (0x1D2C0, 0x1D2D3),
+    (0x1DF25, 0x1DF2A),
+    (0x1E030, 0x1E06D),
+    (0x1E08F, 0x1E08F),
+    (0x1E4D0, 0x1E4F9),
+    (0x1F6DC, 0x1F6DC),
+    (0x1F774, 0x1F776),
+    (0x1F77B, 0x1F77F),
+    (0x1F7D9, 0x1F7D9),
+    (0x1FA75, 0x1FA77),
+    (0x1FA87, 0x1FA88),
+    (0x1FAAD, 0x1FAAF),
+    (0x1FABB, 0x1FABD),
+    (0x1FABF, 0x1FABF),
+    (0x1FACE, 0x1FACF),
+    (0x1FADA, 0x1FADB),
+    (0x1FAE8, 0x1FAE8),
+    (0x1FAF7, 0x1FAF8),
+    (0x2B739, 0x2B739),
+    (0x2EBF0, 0x2EE5D),
+    (0x31350, 0x323AF),
+)
+LATER_CHARACTERS = frozenset(
+    chr(code) for first, last in _LATER_RANGES for code in range(first, last + 1)
+)
+_LATER = re.compile(
+    "([" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _LATER_RANGES) + "])"
+)
 
 # The original's `_is_chinese_char`, bounds included.
-CJK_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
-              (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0x2F800, 0x2FA1F))
+CJK_RANGES = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
 
 # Planes 3 to 13, 15, and 16 contain letters without case or decomposition, private use, or nothing:
 # apart from CJK spacing, which does not use these bounds, no rule changes a character outside of
@@ -36,8 +77,17 @@ _CHANGEABLE = ((0x0, 0xD7FF), (0xE000, 0x1FFFF), (0x2F800, 0x2FA1F), (0xE0000, 0
 # Punctuation by which TensorFlow Text, with Unicode 16, splits words, and which Unicode 14.0 does
 # not assign.
 _PUNCTUATION_ADDED_BY_UNICODE_16 = (
-    (0x1B4E, 0x1B4F), (0x1B7F, 0x1B7F), (0x10D6E, 0x10D6E), (0x113D4, 0x113D5), (0x113D7, 0x113D8),
-    (0x11B00, 0x11B09), (0x11BE1, 0x11BE1), (0x11F43, 0x11F4F), (0x16D6D, 0x16D6F), (0x1E5FF, 0x1E5FF))
+    (0x1B4E, 0x1B4F),
+    (0x1B7F, 0x1B7F),
+    (0x10D6E, 0x10D6E),
+    (0x113D4, 0x113D5),
+    (0x113D7, 0x113D8),
+    (0x11B00, 0x11B09),
+    (0x11BE1, 0x11BE1),
+    (0x11F43, 0x11F4F),
+    (0x16D6D, 0x16D6F),
+    (0x1E5FF, 0x1E5FF),
+)
 
 # Language tags are format characters, which cleaning removes, so they can be used as substitutes.
 _FIRST_STAND_IN = 0xE0020
@@ -89,7 +139,11 @@ def changeable_characters():
     """Yields every character that a rule could drop, replace, or split, in the order of code
     points."""
     for first, last in _CHANGEABLE:
-        yield from (character for character in map(chr, range(first, last + 1)) if character not in LATER_CHARACTERS)
+        yield from (
+            character
+            for character in map(chr, range(first, last + 1))
+            if character not in LATER_CHARACTERS
+        )
 
 
 def is_whitespace(character):
@@ -125,8 +179,11 @@ def stand_ins():
 
     Both the text and the vocabulary use the substitutes, so that words are not split.
     """
-    characters = [chr(code_point) for first, last in _PUNCTUATION_ADDED_BY_UNICODE_16
-                  for code_point in range(first, last + 1)]
+    characters = [
+        chr(code_point)
+        for first, last in _PUNCTUATION_ADDED_BY_UNICODE_16
+        for code_point in range(first, last + 1)
+    ]
     return {character: chr(_FIRST_STAND_IN + index) for index, character in enumerate(characters)}
 
 
@@ -144,7 +201,11 @@ def normalization(lower_case, strip_accents):
     """
     replaced = dict(stand_ins())
     for character in changeable_characters():
-        result = " " if is_whitespace(character) else normalize_character(character, lower_case, strip_accents)
+        result = (
+            " "
+            if is_whitespace(character)
+            else normalize_character(character, lower_case, strip_accents)
+        )
         if result != character and not (character == "Σ" and lower_case and strip_accents):
             replaced[character] = result
     return replaced
@@ -200,7 +261,9 @@ def mark_separation():
             replaced[character] = ""
         elif unicodedata.combining(character) or unicodedata.decomposition(character):
             parts = unicodedata.normalize("NFD", character)
-            result = "".join(part for part in parts if part in sorted_marks or not unicodedata.combining(part))
+            result = "".join(
+                part for part in parts if part in sorted_marks or not unicodedata.combining(part)
+            )
             if result != character:
                 replaced[character] = result
     return replaced

@@ -20,7 +20,9 @@ SUFFIX_INDICATOR = "##"
 MAX_PIECE_BYTES = 256
 
 # Directory names of Google's published checkpoints; the first group is the casing of their text.
-_PUBLISHED_MODEL = re.compile(r"(?:wwm_)?(uncased|cased|multi_cased|multilingual|chinese)_L-\d+_H-\d+_A-\d+")
+_PUBLISHED_MODEL = re.compile(
+    r"(?:wwm_)?(uncased|cased|multi_cased|multilingual|chinese)_L-\d+_H-\d+_A-\d+"
+)
 _CASED_MODELS = ("cased", "multi_cased")
 
 
@@ -42,13 +44,17 @@ def read_vocabulary(path):
       OSError: If the file cannot be read.
     """
     content = read_bytes(path).removeprefix(codecs.BOM_UTF8)
-    vocabulary = [_read_piece(line, f"{path}, line {number}")
-                  for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1)]
+    vocabulary = [
+        _read_piece(line, f"{path}, line {number}")
+        for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1)
+    ]
     known = set(vocabulary)
     missing = [piece for piece in SPECIAL_PIECES if piece not in known]
     if missing:
-        raise InputError(f"{path}: has no line {', '.join(missing)} among its {len(vocabulary)} lines; BERT requires "
-                         f"all of {', '.join(SPECIAL_PIECES)}")
+        raise InputError(
+            f"{path}: has no line {', '.join(missing)} among its {len(vocabulary)} lines; BERT requires "
+            f"all of {', '.join(SPECIAL_PIECES)}"
+        )
     return vocabulary
 
 
@@ -71,13 +77,19 @@ def describe_lines(vocabulary, vocab_size=None):
     `vocab_size`: int. Number of IDs of the model, or None.
     """
     ids, messages = index_tokens(vocabulary), []
-    first = next((id_ for id_, token in enumerate(vocabulary) if not token or ids[token] != id_), None)
+    first = next(
+        (id_ for id_, token in enumerate(vocabulary) if not token or ids[token] != id_), None
+    )
     if first is not None:
-        messages.append(f"line {first + 1} is blank or occurs again; such lines count as IDs, and the last of equal "
-                        "lines is used, as in the original BERT")
+        messages.append(
+            f"line {first + 1} is blank or occurs again; such lines count as IDs, and the last of equal "
+            "lines is used, as in the original BERT"
+        )
     if vocab_size and count_ids(vocabulary) < vocab_size:
-        messages.append(f"has {count_ids(vocabulary):,} entries, fewer than vocab_size of the model ({vocab_size:,}); "
-                        "the model's other IDs are unused")
+        messages.append(
+            f"has {count_ids(vocabulary):,} entries, fewer than vocab_size of the model ({vocab_size:,}); "
+            "the model's other IDs are unused"
+        )
     return messages
 
 
@@ -85,11 +97,15 @@ def _read_piece(line, location):
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{location}: byte {error.start + 1} is 0x{line[error.start]:02x}, which is not UTF-8; "
-                         "save the vocabulary as UTF-8") from error
+        raise InputError(
+            f"{location}: byte {error.start + 1} is 0x{line[error.start]:02x}, which is not UTF-8; "
+            "save the vocabulary as UTF-8"
+        ) from error
     piece = text.strip()
     if len(piece.removeprefix(SUFFIX_INDICATOR).encode()) > MAX_PIECE_BYTES:
-        raise InputError(f"{location}: the token has {len(piece.encode())} bytes; the maximum is {MAX_PIECE_BYTES}")
+        raise InputError(
+            f"{location}: the token has {len(piece.encode())} bytes; the maximum is {MAX_PIECE_BYTES}"
+        )
     return piece
 
 
@@ -110,7 +126,8 @@ def check_casing(lower_case, checkpoint):
         raise InputError(
             f"`do_lower_case`={bool(lower_case)} conflicts with {checkpoint}: {folder} was "
             f"trained on {'lowercased' if expected else 'cased'} text; set `do_lower_case`={expected}, or rename the "
-            "directory if its name is wrong")
+            "directory if its name is wrong"
+        )
 
 
 def find_published_casing(checkpoint):

@@ -21,7 +21,12 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.tokenization import normalizer_model, ragged, unicode_rules
-from bert_tf.tokenization.ragged import across_rows, characters_before, source_spans, whole_characters
+from bert_tf.tokenization.ragged import (
+    across_rows,
+    characters_before,
+    source_spans,
+    whole_characters,
+)
 from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, UNKNOWN, index_tokens
 from bert_tf.tokenization.words import MAX_WORD_CHARACTERS
@@ -30,8 +35,12 @@ from bert_tf.tokenization.words import MAX_WORD_CHARACTERS
 _MAX_BYTES_PER_WORD = 4 * MAX_WORD_CHARACTERS
 
 # Characters that always end a word, few enough to repeat in a regular expression 200 times.
-_SPLITTING = "".join([r" !-/:-@\[-`{-~、。〈-】，．：；？！（）",
-                      *(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in unicode_rules.CJK_RANGES)])
+_SPLITTING = "".join(
+    [
+        r" !-/:-@\[-`{-~、。〈-】，．：；？！（）",
+        *(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in unicode_rules.CJK_RANGES),
+    ]
+)
 
 # Words over the limit and, to keep the pattern small, runs of words separated by rarer punctuation.
 _LONG_RUN = f"(?s).*[^{_SPLITTING}]{{{MAX_WORD_CHARACTERS + 1}}}.*"
@@ -55,16 +64,24 @@ class WordPieceTokenizer(tf.Module):
         self._lower_sigma = _lower_sigma if lower_case and strip_accents else lambda texts: texts
         with tf.init_scope():
             self._normalizer = _normalizer(unicode_rules.normalization, lower_case, strip_accents)
-            self._pieces = _wordpiece([_normalize_piece(piece if known[piece] == id_ else "", id_)
-                                       for id_, piece in enumerate(vocabulary)])
+            self._pieces = _wordpiece(
+                [
+                    _normalize_piece(piece if known[piece] == id_ else "", id_)
+                    for id_, piece in enumerate(vocabulary)
+                ]
+            )
             self._words = _wordpiece([UNKNOWN])
-            self._mark_separator = _normalizer(unicode_rules.mark_separation) if strip_accents else None
+            self._mark_separator = (
+                _normalizer(unicode_rules.mark_separation) if strip_accents else None
+            )
         self._unknown_id = known[UNKNOWN]
         # Graphs call functions that are traced once: tracing takes half a second, and an export has
         # several texts. They are inside lambdas, since a SavedModel would export functions that are
         # attributes of a tf.Module.
-        in_graph = {function: tf.function(function, [tf.TensorSpec([None], tf.string)], autograph=False)
-                    for function in (self._ids, self._ids_and_spans)}
+        in_graph = {
+            function: tf.function(function, [tf.TensorSpec([None], tf.string)], autograph=False)
+            for function in (self._ids, self._ids_and_spans)
+        }
         self._called = lambda function: function if tf.executing_eagerly() else in_graph[function]
 
     def ids(self, texts):
@@ -84,7 +101,9 @@ class WordPieceTokenizer(tf.Module):
     def _ids(self, texts):
         normalized, needs_care = self._finish(self._normalizer.normalize(texts))
         ids = self._pieces.tokenize(normalized)
-        return _replace_rows([ids], needs_care, lambda: self._tokenize_with_care(texts, needs_care)[:1])[0]
+        return _replace_rows(
+            [ids], needs_care, lambda: self._tokenize_with_care(texts, needs_care)[:1]
+        )[0]
 
     def _ids_and_spans(self, texts):
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
@@ -105,8 +124,12 @@ class WordPieceTokenizer(tf.Module):
         is_rare = tf.strings.regex_full_match(normalized, _rare_text_pattern("Σ"))
         return tf.cond(
             tf.reduce_any(is_rare),
-            lambda: (self._lower_sigma(normalized), tf.strings.regex_full_match(normalized, _rare_text_pattern(""))),
-            lambda: (normalized, is_rare))
+            lambda: (
+                self._lower_sigma(normalized),
+                tf.strings.regex_full_match(normalized, _rare_text_pattern("")),
+            ),
+            lambda: (normalized, is_rare),
+        )
 
     def _tokenize_with_care(self, texts, needs_care):
         """Tokenizes the `texts` that `needs_care` selects by all rules; see `ids_and_spans`."""
@@ -142,9 +165,13 @@ def _replace_rows(results, replaced, make_rows):
 
     `make_rows` returns the new rows as a list of RaggedTensors; it is called only if there are any.
     """
+
     def replace():
         numbers = tf.where(replaced)[:, 0]
-        return [ragged.replace_rows(old, new, numbers) for old, new in zip(results, make_rows(), strict=True)]
+        return [
+            ragged.replace_rows(old, new, numbers)
+            for old, new in zip(results, make_rows(), strict=True)
+        ]
 
     return tf.cond(tf.reduce_any(replaced), replace, lambda: results)
 
@@ -161,8 +188,9 @@ def _normalizer_model(rules, *casing):
 
 def _wordpiece(vocabulary):
     model = _wordpiece_model(tuple(vocabulary))
-    return tf_text.FastWordpieceTokenizer(model_buffer=tf.constant(np.frombuffer(model, np.uint8)),
-                                          token_out_type=tf.int32)
+    return tf_text.FastWordpieceTokenizer(
+        model_buffer=tf.constant(np.frombuffer(model, np.uint8)), token_out_type=tf.int32
+    )
 
 
 # The kernel's builder takes half a second for large vocabularies; few processes use more than two.
@@ -172,8 +200,13 @@ def _wordpiece_model(vocabulary):
     # The builder requires one token that it can put into its trie; normalized text contains no
     # control characters.
     return tf_text.build_fast_wordpiece_model(
-        [*vocabulary, "\x01"], _MAX_BYTES_PER_WORD, SUFFIX_INDICATOR, UNKNOWN, no_pretokenization,
-        support_detokenization)
+        [*vocabulary, "\x01"],
+        _MAX_BYTES_PER_WORD,
+        SUFFIX_INDICATOR,
+        UNKNOWN,
+        no_pretokenization,
+        support_detokenization,
+    )
 
 
 def _normalize_piece(piece, id_):
@@ -182,9 +215,18 @@ def _normalize_piece(piece, id_):
     "" is never found.
     """
     # Later characters are not printable in Unicode 14.0.
-    if not piece or not piece.isprintable() or " " in piece or "\ufffd" in piece or (
-            not LATER_CHARACTERS.isdisjoint(piece)):
-        if not piece or any(map(unicode_rules.is_dropped, piece)) or any(map(unicode_rules.is_whitespace, piece)):
+    if (
+        not piece
+        or not piece.isprintable()
+        or " " in piece
+        or "\ufffd" in piece
+        or (not LATER_CHARACTERS.isdisjoint(piece))
+    ):
+        if (
+            not piece
+            or any(map(unicode_rules.is_dropped, piece))
+            or any(map(unicode_rules.is_whitespace, piece))
+        ):
             # Cleaned text never contains such a token. The kernel would find it across words, but
             # skips tokens with punctuation inside.
             return f"\n[{id_}]"
@@ -205,8 +247,13 @@ def _list_disordered_classes():
     """Returns pairs of bracket expressions: marks of higher combining classes, and of the class
     that precedes them."""
     marks = list(unicode_rules.group_sorted_marks().values())
-    return [(unicode_rules.regex_class([mark for later in marks[index + 1:] for mark in later]),
-             unicode_rules.regex_class(lower)) for index, lower in enumerate(marks[:-1])]
+    return [
+        (
+            unicode_rules.regex_class([mark for later in marks[index + 1 :] for mark in later]),
+            unicode_rules.regex_class(lower),
+        )
+        for index, lower in enumerate(marks[:-1])
+    ]
 
 
 def _sort_marks(texts):

@@ -42,7 +42,9 @@ def split_text(text, lower_case, strip_accents=None):
     `strip_accents`: See BertTokenizer; None, as in the original, for `lower_case`.
     """
     strip_accents = lower_case if strip_accents is None else strip_accents
-    return [word for chunk in chunks(text) for word in split_chunk(chunk, lower_case, strip_accents)]
+    return [
+        word for chunk in chunks(text) for word in split_chunk(chunk, lower_case, strip_accents)
+    ]
 
 
 def chunks(text):
@@ -63,8 +65,9 @@ def split_chunk(chunk, lower_case, strip_accents):
             token = lower(token) if strip_accents else "".join(map(str.lower, token))
         if strip_accents:
             token = remove_accents(token)
-        words += "".join(f" {character} " if is_punctuation(character) else character
-                         for character in token).split()
+        words += "".join(
+            f" {character} " if is_punctuation(character) else character for character in token
+        ).split()
     return tuple(words)
 
 
@@ -93,7 +96,8 @@ class PlainTokenizer:
         self.vocabulary = vocabulary
         self._ids = index_tokens(vocabulary)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
-            self._ids.__getitem__, SPECIAL_PIECES)
+            self._ids.__getitem__, SPECIAL_PIECES
+        )
         self._lower_case = bool(lower_case)
         self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
         self._longest = max(map(len, vocabulary))
@@ -117,13 +121,18 @@ class PlainTokenizer:
         casing = self._lower_case, self._strip_accents
         # The source of each byte of the words. NFD can sort the marks of several sources; the graph
         # sorts their bytes as well, but not their sources, so a mark of four bytes can have two.
-        sources = [position for position, character in enumerate(text)
-                   for _ in _normalize_character(character, *casing).encode()]
+        sources = [
+            position
+            for position, character in enumerate(text)
+            for _ in _normalize_character(character, *casing).encode()
+        ]
         spaces = [position for position, character in enumerate(text) if is_whitespace(character)]
         remaining = [*sorted({*sources, *spaces}), len(text)]
         ids, starts, ends, first_byte = [], [], [], 0
         for word in split_text(text, *casing):
-            offsets = list(itertools.accumulate((len(part.encode()) for part in word), initial=first_byte))
+            offsets = list(
+                itertools.accumulate((len(part.encode()) for part in word), initial=first_byte)
+            )
             for id_, begin, end in self._pieces(word):
                 ids.append(id_)
                 starts.append(sources[offsets[begin]])

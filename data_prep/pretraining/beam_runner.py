@@ -71,8 +71,10 @@ def create_options(runner, beam_options="", num_workers=None):
         # The default is 128 shards, all for the same worker.
         arguments.insert(0, "--dask_partition_size=1")
     if num_workers and runner != "direct":
-        raise InputError(f"`num_workers`={num_workers}: only works with `runner`=local or `runner`=direct; for "
-                         f"{runner}, set the workers in `beam_options`")
+        raise InputError(
+            f"`num_workers`={num_workers}: only works with `runner`=local or `runner`=direct; for "
+            f"{runner}, set the workers in `beam_options`"
+        )
     options = PipelineOptions(arguments, runner=RUNNERS[runner])
     try:
         pipeline_runner = create_runner(RUNNERS[runner])
@@ -81,7 +83,9 @@ def create_options(runner, beam_options="", num_workers=None):
     known, explicit = _parse_options(options, beam_options)
     unknown = explicit - known
     if unknown and runner not in RUNNERS_WITH_UNKNOWN_OPTIONS:
-        raise InputError(f"`beam_options`={beam_options}: Apache Beam has no option --{min(unknown)}")
+        raise InputError(
+            f"`beam_options`={beam_options}: Apache Beam has no option --{min(unknown)}"
+        )
     errors = PipelineOptionsValidator(options, pipeline_runner).validate()
     if errors:
         raise InputError(f"`beam_options`={beam_options}: {' '.join(errors)}")
@@ -95,7 +99,9 @@ def create_options(runner, beam_options="", num_workers=None):
         try:
             get_address_host_port(address or "tcp://localhost:1")
         except ValueError as error:
-            raise InputError(f"`beam_options`={beam_options}: must be tcp://HOST:PORT: {error}") from error
+            raise InputError(
+                f"`beam_options`={beam_options}: must be tcp://HOST:PORT: {error}"
+            ) from error
     return options
 
 
@@ -107,7 +113,9 @@ def _start_dask_cluster(options):
     Beam would leave it running until the process ends, without its directory.
     """
     settings = options.get_all_options()
-    is_needed = settings["runner"] == RUNNERS["dask"] and not (settings["address"] or settings["scheduler_file"])
+    is_needed = settings["runner"] == RUNNERS["dask"] and not (
+        settings["address"] or settings["scheduler_file"]
+    )
     if is_needed:
         import dask
         import distributed
@@ -117,11 +125,18 @@ def _start_dask_cluster(options):
     if not is_needed:
         yield
         return
-    for name in ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))):
+    for name in (
+        "distributed",
+        *(name for name in logging.root.manager.loggerDict if name.startswith("distributed.")),
+    ):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     quiet = "import logging\nlogging.disable(logging.WARNING)\n"  # Apache Beam's imports log.
-    with distributed.LocalCluster(n_workers=processor.count_cores(), threads_per_worker=1, dashboard_address=":0",
-                                  preload=[quiet]) as cluster:
+    with distributed.LocalCluster(
+        n_workers=processor.count_cores(),
+        threads_per_worker=1,
+        dashboard_address=":0",
+        preload=[quiet],
+    ) as cluster:
         options.view_as(DaskOptions).address = cluster.scheduler_address
         try:
             yield
@@ -136,7 +151,10 @@ def _parse_options(options, beam_options):
     output = io.StringIO()
     try:
         with contextlib.redirect_stderr(output):
-            return (set(options.get_all_options()), set(options.get_all_options(retain_unknown_options=True)))
+            return (
+                set(options.get_all_options()),
+                set(options.get_all_options(retain_unknown_options=True)),
+            )
     # Beam uses argparse, which prints its usage and the error, and exits.
     except SystemExit as error:
         message = output.getvalue().strip().rpartition("error: ")[2]
@@ -149,11 +167,15 @@ def check_paths(runner, paths):
         if runner == "direct" or is_remote(path):
             continue
         if runner == "dataflow":
-            raise InputError(f"`runner`=dataflow: {path}: must be a path that begins with gs://, because Dataflow "
-                             "workers cannot open files of this machine")
+            raise InputError(
+                f"`runner`=dataflow: {path}: must be a path that begins with gs://, because Dataflow "
+                "workers cannot open files of this machine"
+            )
         if not os.path.isabs(path):
-            raise InputError(f"`runner`={runner}: {path}: must be an absolute path, because workers run in another "
-                             "directory")
+            raise InputError(
+                f"`runner`={runner}: {path}: must be an absolute path, because workers run in another "
+                "directory"
+            )
 
 
 def create_shards(shards, settings, options):
@@ -170,10 +192,12 @@ def create_shards(shards, settings, options):
     """
     with _start_dask_cluster(options), _reraise_worker_errors():
         pipeline = beam.Pipeline(options=options)
-        _ = (pipeline
-             | "MissingShards" >> beam.Create(shards)
-             | "SpreadOverWorkers" >> beam.Reshuffle()
-             | "CreateShards" >> beam.Map(functools.partial(create_shard, settings=settings)))
+        _ = (
+            pipeline
+            | "MissingShards" >> beam.Create(shards)
+            | "SpreadOverWorkers" >> beam.Reshuffle()
+            | "CreateShards" >> beam.Map(functools.partial(create_shard, settings=settings))
+        )
         pipeline.run().wait_until_finish()
 
 
@@ -207,8 +231,11 @@ def _reraise_worker_errors():
     except Exception as error:
         message = "".join(traceback.format_exception_only(error))
         for kind in (InputError, OSError):
-            match = re.search(rf"^([\w.]+\.)?{kind.__name__}: (?P<message>.*?)(?: \[while running .*)?$", message,
-                              re.MULTILINE)
+            match = re.search(
+                rf"^([\w.]+\.)?{kind.__name__}: (?P<message>.*?)(?: \[while running .*)?$",
+                message,
+                re.MULTILINE,
+            )
             if match:
                 raise kind(match["message"]) from error
         raise

@@ -48,7 +48,11 @@ def tokenize(blocks, tokenizer):
       tokenizer: BertTokenizer. Its `tokenize` is called on batches of lines.
     """
     dtype = np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
-    tokens, lengths, documents = [np.zeros(0, dtype)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    tokens, lengths, documents = (
+        [np.zeros(0, dtype)],
+        [np.zeros(0, np.int64)],
+        [np.zeros(0, np.int64)],
+    )
     num_documents = num_bytes = num_garbled = 0
 
     for block in blocks:

@@ -58,14 +58,23 @@ def run(settings):
     check_outputs(input_files, settings.output_files, settings.input_file)
     for path in settings.output_files:
         paths.check_not_overwritten("output_file", path, {"vocab_file": settings.vocab_file})
-    create_shards = choose_runner(settings, [settings.vocab_file, *input_files, *settings.output_files])
+    create_shards = choose_runner(
+        settings, [settings.vocab_file, *input_files, *settings.output_files]
+    )
     start = time.perf_counter()
     max_bytes = max(1, round(settings.max_shard_mb * 1e6)) if settings.max_shard_mb else 0
     divided = parts.plan_parts(input_files, settings.num_output_shards, max_bytes)
     state, digest = open_state(settings, input_files, len(divided))
-    shards = [shards_lib.Shard(
-        number, len(divided), text, tuple(shard_file(path, number, len(divided)) for path in settings.output_files),
-        digest) for number, text in enumerate(divided)]
+    shards = [
+        shards_lib.Shard(
+            number,
+            len(divided),
+            text,
+            tuple(shard_file(path, number, len(divided)) for path in settings.output_files),
+            digest,
+        )
+        for number, text in enumerate(divided)
+    ]
     missing = [shard for shard in shards if not shards_lib.read_finished(shard, settings.verify)]
     _announce_plan(settings, shards, missing)
     if missing or not state.is_resumed:
@@ -74,14 +83,21 @@ def run(settings):
             create_shards(missing, settings)
     finished = [shards_lib.read_finished(shard) for shard in shards]
     if None in finished:
-        raise OSError(f"{settings.output_files[0]}: {finished.count(None)} of {len(shards)} shards do not exist after "
-                      "the run; workers must write to a file system that this machine can read")
+        raise OSError(
+            f"{settings.output_files[0]}: {finished.count(None)} of {len(shards)} shards do not exist after "
+            "the run; workers must write to a file system that this machine can read"
+        )
     counts = sum(finished, shards_lib.Counts())
     lines = counts.to_lines(settings.instances)
     if missing:
         seconds, num_bytes = time.perf_counter() - start, sum(shard.num_bytes for shard in missing)
-        suffix = f" for {len(missing)} of {len(shards)} shards" if len(missing) < len(shards) else ""
-        lines.insert(2, f"took     {seconds:.1f} s{suffix}, {num_bytes / 1e6 / seconds:.2f} MB of text per second")
+        suffix = (
+            f" for {len(missing)} of {len(shards)} shards" if len(missing) < len(shards) else ""
+        )
+        lines.insert(
+            2,
+            f"took     {seconds:.1f} s{suffix}, {num_bytes / 1e6 / seconds:.2f} MB of text per second",
+        )
     announce("\n".join(lines))
     return counts, missing
 
@@ -91,7 +107,10 @@ def check_outputs(input_files, output_files, patterns):
 
     `patterns`: Value of `input_file`. No output may have a path that the next run would match.
     """
-    taken = {files.at(path).absolute(): "would overwrite an input file; choose another path" for path in input_files}
+    taken = {
+        files.at(path).absolute(): "would overwrite an input file; choose another path"
+        for path in input_files
+    }
     for path in output_files:
         if not path:
             raise InputError(f"`output_file`={','.join(output_files)}: contains an empty path")
@@ -118,16 +137,22 @@ def choose_runner(settings, paths_to_open):
     """
     if settings.runner == "local":
         if settings.beam_options:
-            raise InputError(f"`beam_options`={settings.beam_options}: cannot be combined with `runner`=local")
+            raise InputError(
+                f"`beam_options`={settings.beam_options}: cannot be combined with `runner`=local"
+            )
         return create_here
     if not importlib.util.find_spec("apache_beam"):
-        raise InputError(f"`runner`={settings.runner}: requires Apache Beam; run pip install -e '.[beam]'")
+        raise InputError(
+            f"`runner`={settings.runner}: requires Apache Beam; run pip install -e '.[beam]'"
+        )
     if settings.runner == "dask" and not importlib.util.find_spec("distributed"):
         raise InputError("`runner`=dask: requires Dask; run pip install -e '.[dask]'")
     from data_prep.pretraining import beam_runner
 
     beam_runner.check_paths(settings.runner, paths_to_open)
-    options = beam_runner.create_options(settings.runner, settings.beam_options, settings.num_workers)
+    options = beam_runner.create_options(
+        settings.runner, settings.beam_options, settings.num_workers
+    )
     return functools.partial(beam_runner.create_shards, options=options)
 
 
@@ -137,36 +162,62 @@ def open_state(settings, input_files, num_shards):
     Returns:
       Tuple `(state, digest)`: RunState; str that identifies the settings and the inputs.
     """
-    strips_accents = None if settings.strip_accents == settings.do_lower_case else settings.strip_accents
-    values = {**snapshot(settings), "dupe_factor": settings.instances.num_passes, "strip_accents": strips_accents,
-              "num_output_shards": num_shards,
-              "output_file": ",".join(map(os.path.basename, settings.output_files))}
-    inputs = {"input_file": fingerprint(input_files),
-              "vocab_file": {"files": 1, "bytes": files.at(settings.vocab_file).size(),
-                             "contents": compute_digest(settings.vocab_file)}}
+    strips_accents = (
+        None if settings.strip_accents == settings.do_lower_case else settings.strip_accents
+    )
+    values = {
+        **snapshot(settings),
+        "dupe_factor": settings.instances.num_passes,
+        "strip_accents": strips_accents,
+        "num_output_shards": num_shards,
+        "output_file": ",".join(map(os.path.basename, settings.output_files)),
+    }
+    inputs = {
+        "input_file": fingerprint(input_files),
+        "vocab_file": {
+            "files": 1,
+            "bytes": files.at(settings.vocab_file).size(),
+            "contents": compute_digest(settings.vocab_file),
+        },
+    }
     digest = hashlib.sha256(json.dumps([values, inputs], sort_keys=True).encode()).hexdigest()
     path = settings.output_files[0]
     stem, extension = map(glob.escape, os.path.splitext(path))
     finished = [f"{stem}{number}{extension}{FINISHED_SUFFIX}" for number in ("", "-*-of-*")]
     values[CHANGEABLE] = {"vocab_file": files.at(settings.vocab_file).absolute()}
-    return RunState(os.path.dirname(path), values, inputs, name=os.path.basename(path) + RUN_SUFFIX,
-                    output=("output_file", path),
-                    has_results=lambda: any(files.at(pattern).matching() for pattern in finished)), digest
+    return RunState(
+        os.path.dirname(path),
+        values,
+        inputs,
+        name=os.path.basename(path) + RUN_SUFFIX,
+        output=("output_file", path),
+        has_results=lambda: any(files.at(pattern).matching() for pattern in finished),
+    ), digest
 
 
 def create_here(shards, settings):
     """Creates shards on this machine: in this process, or in several if there is enough text."""
     num_bytes = sum(shard.num_bytes for shard in shards)
-    num_workers = settings.num_workers or max(1, min(
-        processor.count_cores(), num_bytes * settings.instances.num_passes // BYTES_PER_WORKER))
+    num_workers = settings.num_workers or max(
+        1,
+        min(processor.count_cores(), num_bytes * settings.instances.num_passes // BYTES_PER_WORKER),
+    )
     num_workers = min(num_workers, len(shards))
     if num_workers > 1:
         created = map_in_processes(shards_lib.create_shard, shards, num_workers, settings)
     else:
         created = (shards_lib.create_shard(shard, settings) for shard in shards)
-    with contextlib.closing(created), tqdm.tqdm(
-            desc="creating shards", total=num_bytes, unit="B", unit_scale=True, file=sys.stderr,
-            mininterval=0.2 if sys.stderr.isatty() else 10) as bar:
+    with (
+        contextlib.closing(created),
+        tqdm.tqdm(
+            desc="creating shards",
+            total=num_bytes,
+            unit="B",
+            unit_scale=True,
+            file=sys.stderr,
+            mininterval=0.2 if sys.stderr.isatty() else 10,
+        ) as bar,
+    ):
         for counts in created:
             bar.update(counts.num_bytes)
 
@@ -183,7 +234,9 @@ def _lock_shards(settings, missing, state):
         try:
             files.at(os.path.dirname(path) or ".").make_dirs()
         except OSError as error:
-            raise OSError(f"`output_file`={path}: cannot create its directory: {error.strerror or error}") from error
+            raise OSError(
+                f"`output_file`={path}: cannot create its directory: {error.strerror or error}"
+            ) from error
     with lock_output("output_file", settings.output_files[0]):
         try:
             yield
@@ -199,10 +252,14 @@ def _lock_shards(settings, missing, state):
 def _announce_plan(settings, shards, missing):
     """Reports, before any work, the differences from a plain run."""
     if len(shards) > settings.num_output_shards:
-        announce(f"`max_shard_mb`: splitting {sum(shard.num_bytes for shard in shards) / 1e6:,.1f} MB of text into "
-                 f"{len(shards)} shards, beginning with {shards[0].files[0]}")
+        announce(
+            f"`max_shard_mb`: splitting {sum(shard.num_bytes for shard in shards) / 1e6:,.1f} MB of text into "
+            f"{len(shards)} shards, beginning with {shards[0].files[0]}"
+        )
     if not missing:
         announce(f"{settings.output_files[0]}: is complete; to create it again, delete its files")
     elif len(missing) < len(shards):
-        announce(f"{settings.output_files[0]}: resuming; {len(shards) - len(missing)} of {len(shards)} shards are "
-                 f"finished, {len(missing)} are missing")
+        announce(
+            f"{settings.output_files[0]}: resuming; {len(shards) - len(missing)} of {len(shards)} shards are "
+            f"finished, {len(missing)} are missing"
+        )

@@ -57,10 +57,14 @@ def plan_parts(paths, num_parts=1, max_bytes=0):
         start = max(total * k // num_parts, ends[-1] + 1) - 1
         end = start + _count_bytes_to_next_document(_select(paths, sizes, start, total), max_bytes)
         if end >= total:
-            raise InputError(f"{total:,} bytes of text cannot be split into {num_parts} shards: too few documents; "
-                             f"{FEWER_SHARDS}")
+            raise InputError(
+                f"{total:,} bytes of text cannot be split into {num_parts} shards: too few documents; "
+                f"{FEWER_SHARDS}"
+            )
         ends.append(end)
-    return [_select(paths, sizes, start, stop) for start, stop in itertools.pairwise([*ends, total])]
+    return [
+        _select(paths, sizes, start, stop) for start, stop in itertools.pairwise([*ends, total])
+    ]
 
 
 def read_part(part):
@@ -115,8 +119,10 @@ def _count_bytes_to_next_document(part, max_bytes):
         if is_blank(line):
             break
         if max_bytes and position > max_bytes:
-            raise InputError(f"{path}: contains no end of a document in {position:,} bytes; {REQUIREMENT}; to keep the "
-                             "complete text in memory, set `max_shard_mb`=0")
+            raise InputError(
+                f"{path}: contains no end of a document in {position:,} bytes; {REQUIREMENT}; to keep the "
+                "complete text in memory, set `max_shard_mb`=0"
+            )
     return position
 
 

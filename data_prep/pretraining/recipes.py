@@ -7,6 +7,10 @@ _ORIGINAL = {"objective": "sentence_pairs", "masking": "static"}
 RECIPES = {
     "original": _ORIGINAL,  # For records of either length.
     "original_128": _ORIGINAL,
-    "roberta": {"objective": "full_sentences", "masking": "dynamic", "max_seq_length": 512,
-                "max_predictions_per_seq": 77},
+    "roberta": {
+        "objective": "full_sentences",
+        "masking": "dynamic",
+        "max_seq_length": 512,
+        "max_predictions_per_seq": 77,
+    },
 }

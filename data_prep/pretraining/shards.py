@@ -91,14 +91,20 @@ class Counts:
     num_garbled: int = 0
 
     def __add__(self, other):
-        return Counts(*map(sum, zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
+        return Counts(
+            *map(sum, zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True))
+        )
 
     def to_lines(self, settings):
         """Describes the counts for the user, as a list of lines; `settings`: InstanceSettings."""
         written = f"{self.num_records:,} records"
         if settings.pack_sequences:
             written += f" with {self.num_sequences:,} sequences, {self.num_sequences / self.num_records:.2f} per record"
-        masked = f", {self.num_masked / self.num_real:.1%} of these masked" if self.num_masked else ", unmasked"
+        masked = (
+            f", {self.num_masked / self.num_real:.1%} of these masked"
+            if self.num_masked
+            else ", unmasked"
+        )
         label, sentence_label = "", settings.objective_spec.sentence_label
         if sentence_label:
             label = f", {self.num_random_next / self.num_sequences:.1%} {records.SENTENCE_LABELS[sentence_label][1]}"
@@ -108,13 +114,17 @@ class Counts:
             f"wrote    {written}: {self.num_real / self.num_ids:.1%} non-padding tokens{masked}{label}",
         ]
         if self.num_predictions_cut:
-            lines.append(f"note: `max_predictions_per_seq` is too small for `masked_lm_prob`: "
-                         f"{self.num_predictions_cut:,} predictions were dropped")
+            lines.append(
+                f"note: `max_predictions_per_seq` is too small for `masked_lm_prob`: "
+                f"{self.num_predictions_cut:,} predictions were dropped"
+            )
         if self.num_garbled:
             lines.append(f"note: {describe_dropped_bytes(self.num_garbled)}")
         if self.num_unknown > MAX_UNKNOWN_FRACTION * self.num_tokens:
-            lines.append(f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]; check that the "
-                         "vocabulary and its casing match the text")
+            lines.append(
+                f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]; check that the "
+                "vocabulary and its casing match the text"
+            )
         return lines
 
 
@@ -135,11 +145,16 @@ def create_shard(shard, settings):
       OSError: If a file cannot be read or written. No partial file remains.
     """
     tokenizer, vocabulary = load_tokenizer(
-        settings.vocab_file, settings.do_lower_case, settings.strip_accents, shard.run)
+        settings.vocab_file, settings.do_lower_case, settings.strip_accents, shard.run
+    )
     corpus = tokenize(parts.read_part(shard.text), tokenizer)
     check_documents(corpus.num_documents, shard, settings)
     instances = instances_lib.create_instances(
-        corpus, settings.instances, vocabulary, create_random_state(shard.seed(settings.random_seed)))
+        corpus,
+        settings.instances,
+        vocabulary,
+        create_random_state(shard.seed(settings.random_seed)),
+    )
     written = write_records(corpus, instances, settings.instances, vocabulary, shard.files)
     counts = count(corpus, instances, settings.instances, tokenizer.unk_id)
     with new_file(shard.files[0] + FINISHED_SUFFIX) as file:
@@ -172,8 +187,10 @@ def check_documents(num_documents, shard, settings):
     if shard.of > 1:
         documents = ("no document", "one document")[num_documents]
         reason = f"{requirement}; " if fewest > 1 else ""
-        raise InputError(f"shard {shard.number + 1} of {shard.of}, from byte {shard.text[0].start:,} of "
-                         f"{shard.text[0].path}, would contain {documents}; {reason}{parts.FEWER_SHARDS}")
+        raise InputError(
+            f"shard {shard.number + 1} of {shard.of}, from byte {shard.text[0].start:,} of "
+            f"{shard.text[0].path}, would contain {documents}; {reason}{parts.FEWER_SHARDS}"
+        )
     if not num_documents:
         raise parts.create_empty_error(settings.input_file)
     raise InputError(f"only one document in {settings.input_file}; {requirement}")
@@ -187,14 +204,22 @@ def write_records(corpus, instances, settings, vocabulary, paths):
     """
     batch = len(paths) * max(1, BATCH // len(paths))  # Every batch starts with the first file.
     with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(records.RecordWriter(path, settings.features)) for path in paths]
+        writers = [
+            stack.enter_context(records.RecordWriter(path, settings.features)) for path in paths
+        ]
         for start in range(0, instances.num_records, batch):
             rows = np.arange(start, min(start + batch, instances.num_records))
             columns = instances_lib.assemble(corpus, instances, rows, settings, vocabulary)
             for i, writer in enumerate(writers):
-                writer.write({name: values[i::len(writers)] for name, values in columns.items()})
-    return [{"file": os.path.basename(writer.path), "bytes": writer.num_bytes, "sha256": writer.sha256.hexdigest()}
-            for writer in writers]
+                writer.write({name: values[i :: len(writers)] for name, values in columns.items()})
+    return [
+        {
+            "file": os.path.basename(writer.path),
+            "bytes": writer.num_bytes,
+            "sha256": writer.sha256.hexdigest(),
+        }
+        for writer in writers
+    ]
 
 
 def count(corpus, instances, settings, unk_id):
@@ -216,7 +241,8 @@ def count(corpus, instances, settings, unk_id):
         num_random_next=int(instances.labels.sum()),
         num_masked=len(instances.mask_positions),
         num_predictions_cut=int(num_dropped),
-        num_garbled=corpus.num_garbled)
+        num_garbled=corpus.num_garbled,
+    )
 
 
 def read_finished(shard, verify=False):
@@ -236,7 +262,8 @@ def read_finished(shard, verify=False):
         content = read_json_object(path)
         is_complete = content["run"] == shard.run and all(
             _is_unchanged(path, entry["bytes"], entry["sha256"] if verify else None)
-            for path, entry in zip(shard.files, content["files"], strict=True))
+            for path, entry in zip(shard.files, content["files"], strict=True)
+        )
         counts = Counts(**{name: int(value) for name, value in content["counts"].items()})
         return counts if is_complete else None
     # The file was edited or damaged.

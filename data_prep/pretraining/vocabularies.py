@@ -54,9 +54,17 @@ def _read(path):
     try:
         run = read_json_object(path)
         count = run["num_output_shards"]
-        vocabulary = RecordVocabulary(path, run[CHANGEABLE]["vocab_file"], run["vocab_file"]["contents"],
-                                      run["do_lower_case"], run["strip_accents"])
-        return vocabulary, {shard_file(name, number, count) for name in run["output_file"].split(",")
-                            for number in range(count)}
+        vocabulary = RecordVocabulary(
+            path,
+            run[CHANGEABLE]["vocab_file"],
+            run["vocab_file"]["contents"],
+            run["do_lower_case"],
+            run["strip_accents"],
+        )
+        return vocabulary, {
+            shard_file(name, number, count)
+            for name in run["output_file"].split(",")
+            for number in range(count)
+        }
     except (InputError, KeyError, TypeError, AttributeError):  # of other files, or edited by hand
         return None, set()

@@ -15,5 +15,14 @@ from data_prep.records.schema import (
 )
 from data_prep.records.writer import RecordWriter, compose_frames
 
-__all__ = ["SENTENCE_LABELS", "Feature", "RecordWriter", "classification_features", "compose_frames", "parse",
-           "pretraining_features", "read_records", "unmasked_pretraining_features"]
+__all__ = [
+    "SENTENCE_LABELS",
+    "Feature",
+    "RecordWriter",
+    "classification_features",
+    "compose_frames",
+    "parse",
+    "pretraining_features",
+    "read_records",
+    "unmasked_pretraining_features",
+]

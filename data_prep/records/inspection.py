@@ -58,7 +58,9 @@ def inspect(path, settings, vocabulary=None):
             values = layout.read(features, place, vocabulary)
             layout.add(values, sums)
             if number < settings.num_records:
-                print(f"{place}: {layout.describe(values)}\n  {' '.join(layout.mark_tokens(values, vocabulary))}")
+                print(
+                    f"{place}: {layout.describe(values)}\n  {' '.join(layout.mark_tokens(values, vocabulary))}"
+                )
     return f"{path}: {layout.summarize(sums)}"
 
 
@@ -66,32 +68,43 @@ class _Layout:
     """The features of a file's records and their lengths, taken from its first record."""
 
     def __init__(self, path, features, settings):
-        length, predictions = (len(features[name].int64_list.value) if name in features else 0
-                               for name in ("input_ids", "masked_lm_positions"))
-        self._label = next((label for label in schema.SENTENCE_LABELS if f"{label}_labels" in features), None)
+        length, predictions = (
+            len(features[name].int64_list.value) if name in features else 0
+            for name in ("input_ids", "masked_lm_positions")
+        )
+        self._label = next(
+            (label for label in schema.SENTENCE_LABELS if f"{label}_labels" in features), None
+        )
         self._is_packed, has_masks = "positions" in features, "masked_lm_positions" in features
         most_packed = int(self._is_packed)
         if self._is_packed and self._label:
             most_packed = len(features[f"{self._label}_labels"].int64_list.value)
-        expected = schema.pretraining_features(length, predictions, sentence_label=self._label, most_packed=most_packed)
+        expected = schema.pretraining_features(
+            length, predictions, sentence_label=self._label, most_packed=most_packed
+        )
         if not has_masks:
             expected = schema.unmasked_pretraining_features(
-                length, sentence_label=self._label, most_packed=most_packed)
+                length, sentence_label=self._label, most_packed=most_packed
+            )
         self._kind = f"{'' if has_masks else 'unmasked '}{'packed ' if self._is_packed else ''}pre-training records"
         if "label_ids" in features:
             expected, self._kind = schema.classification_features(length), "classification records"
         self._lengths = {feature.name: feature.length for feature in expected}
         self._floats = {feature.name for feature in expected if feature.is_float}
         if self._lengths.keys() != set(features):
-            raise InputError(f"{path}: its records have the features {', '.join(sorted(features))}; must be "
-                             "pre-training records, packed or not, masked or unmasked, or classification records")
+            raise InputError(
+                f"{path}: its records have the features {', '.join(sorted(features))}; must be "
+                "pre-training records, packed or not, masked or unmasked, or classification records"
+            )
         if not length:
             raise InputError(f"{path}: its records have empty input_ids")
         self._sizes = {"max_seq_length": length, "max_predictions_per_seq": predictions}
         for name, size in self._sizes.items():
             expected_size = getattr(settings, name)
             if expected_size not in (None, size):
-                raise InputError(f"{path}: its records were created with `{name}`={size}, not {expected_size}")
+                raise InputError(
+                    f"{path}: its records were created with `{name}`={size}, not {expected_size}"
+                )
 
     def read(self, features, place, vocabulary):
         """Returns dict of feature name to the numbers of a record.
@@ -99,24 +112,38 @@ class _Layout:
         Raises:
           InputError: If the record has other features than the first one, or invalid numbers.
         """
-        values = {name: (feature.float_list if name in self._floats else feature.int64_list).value
-                  for name, feature in features.items()}
+        values = {
+            name: (feature.float_list if name in self._floats else feature.int64_list).value
+            for name, feature in features.items()
+        }
         lengths = {name: len(numbers) for name, numbers in values.items()}
         if lengths != self._lengths:
-            name = next(name for name in sorted({*lengths, *self._lengths})
-                        if lengths.get(name) != self._lengths.get(name))
-            raise InputError(f"{place}: {name} has {lengths.get(name, 0)} numbers, not {self._lengths.get(name, 0)}")
+            name = next(
+                name
+                for name in sorted({*lengths, *self._lengths})
+                if lengths.get(name) != self._lengths.get(name)
+            )
+            raise InputError(
+                f"{place}: {name} has {lengths.get(name, 0)} numbers, not {self._lengths.get(name, 0)}"
+            )
         for name, numbers in values.items():
             if name != "label_ids" and min(numbers, default=0) < 0:
                 raise InputError(f"{place}: {name} contains {min(numbers)}; must not be negative")
         limits = {"masked_lm_positions": (self._lengths["input_ids"], "the length of the record")}
         if vocabulary:
-            limits |= dict.fromkeys(("input_ids", "masked_lm_ids"), (
-                len(vocabulary), "the size of `vocab_file`; set the vocabulary that the records were created with"))
+            limits |= dict.fromkeys(
+                ("input_ids", "masked_lm_ids"),
+                (
+                    len(vocabulary),
+                    "the size of `vocab_file`; set the vocabulary that the records were created with",
+                ),
+            )
         for name, (limit, meaning) in limits.items():
             largest = max(values.get(name, ()), default=0)
             if largest >= limit:
-                raise InputError(f"{place}: {name} contains {largest}; must be less than {limit:,}, {meaning}")
+                raise InputError(
+                    f"{place}: {name} contains {largest}; must be less than {limit:,}, {meaning}"
+                )
         return values
 
     def add(self, values, sums):
@@ -132,33 +159,43 @@ class _Layout:
     def summarize(self, sums):
         """Returns a one-line summary of all records."""
         sizes = ", ".join(f"{name} {size}" for name, size in self._sizes.items() if size)
-        statistics = [f"{sums['tokens'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"]
+        statistics = [
+            f"{sums['tokens'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"
+        ]
         if "masked_lm_positions" in self._lengths:
             statistics.append(f"{sums['masked'] / max(1, sums['tokens']):.1%} of these masked")
         if self._is_packed:
             statistics.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences per record")
         if self._label:
-            statistics.append(f"{sums['label 1'] / max(1, sums['sequences']):.1%} "
-                              f"{schema.SENTENCE_LABELS[self._label][1]}")
+            statistics.append(
+                f"{sums['label 1'] / max(1, sums['sequences']):.1%} "
+                f"{schema.SENTENCE_LABELS[self._label][1]}"
+            )
         if "label_ids" in self._lengths:
             labels = sorted(key[1] for key in sums if isinstance(key, tuple))
-            statistics.append("labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels))
+            statistics.append(
+                "labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels)
+            )
         return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(statistics)}"
 
     def describe(self, values):
         """Returns a one-line description of a record."""
-        parts = [f"{_count_positive(values['input_mask'])} of {len(values['input_ids'])} tokens are non-padding"]
+        parts = [
+            f"{_count_positive(values['input_mask'])} of {len(values['input_ids'])} tokens are non-padding"
+        ]
         num_sequences = max(values["input_mask"])
         if self._is_packed:
             parts.append(f"{num_sequences} sequence{'' if num_sequences == 1 else 's'}")
         if "masked_lm_positions" in values:
             parts.append(f"{_count_positive(values['masked_lm_weights'])} masked")
         if self._label:
-            labels = values[f"{self._label}_labels"][:num_sequences if self._is_packed else 1]
+            labels = values[f"{self._label}_labels"][: num_sequences if self._is_packed else 1]
             parts += [schema.SENTENCE_LABELS[self._label][min(label, 1)] for label in labels]
         if "label_ids" in values:
-            parts.append(f"label {values['label_ids'][0]}"
-                         + ("" if values["is_real_example"][0] else ", only pads a batch"))
+            parts.append(
+                f"label {values['label_ids'][0]}"
+                + ("" if values["is_real_example"][0] else ", only pads a batch")
+            )
         return ", ".join(parts)
 
     def mark_tokens(self, values, vocabulary):
@@ -168,14 +205,16 @@ class _Layout:
         """
         name = (lambda index: vocabulary[index]) if vocabulary else str
         tokens = [name(index) for index in values["input_ids"]]
-        for position, index, weight in zip(*(values.get(f"masked_lm_{part}", ()) for part in
-                                             ("positions", "ids", "weights")), strict=True):
+        for position, index, weight in zip(
+            *(values.get(f"masked_lm_{part}", ()) for part in ("positions", "ids", "weights")),
+            strict=True,
+        ):
             if weight:
                 tokens[position] = f"{{{name(index)} -> {tokens[position]}}}"
         for place, position in enumerate(values.get("positions", ())):
             if place and not position:
                 tokens[place] = f"| {tokens[place]}"
-        return tokens[:_count_positive(values["input_mask"])]
+        return tokens[: _count_positive(values["input_mask"])]
 
 
 def _count_positive(numbers):

@@ -34,11 +34,15 @@ def read_records(path, file, size):
             raise InputError(f"{path}: is {problem}; no record begins at byte {offset:,}")
         stop = offset + HEADER.size + length + FOOTER.size
         if not is_complete or stop > size:
-            raise InputError(f"{path}: is truncated; contains {number:,} complete records up to byte {offset:,}, and "
-                             "part of another one")
+            raise InputError(
+                f"{path}: is truncated; contains {number:,} complete records up to byte {offset:,}, and "
+                "part of another one"
+            )
         record = file.read(length)
         if compute_checksum(record) != FOOTER.unpack(file.read(FOOTER.size))[0]:
-            raise InputError(f"{path}: record {number:,}, at byte {offset:,}, is corrupted: its checksum is wrong")
+            raise InputError(
+                f"{path}: record {number:,}, at byte {offset:,}, is corrupted: its checksum is wrong"
+            )
         yield offset, record
         offset = stop
         number += 1

@@ -8,7 +8,10 @@ preparation passes batches of arrays to `RecordWriter`. TensorFlow is imported o
 import dataclasses
 
 # Name prefix of the features that label a sequence -> meanings of the labels 0 and 1.
-SENTENCE_LABELS = {"next_sentence": ("actual next", "random next"), "sentence_order": ("in order", "swapped")}
+SENTENCE_LABELS = {
+    "next_sentence": ("actual next", "random next"),
+    "sentence_order": ("in order", "swapped"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +23,9 @@ class Feature:
     is_float: bool = False
 
 
-def pretraining_features(max_seq_length, max_predictions_per_seq, *, sentence_label="next_sentence", most_packed=0):
+def pretraining_features(
+    max_seq_length, max_predictions_per_seq, *, sentence_label="next_sentence", most_packed=0
+):
     """Returns the features of a pre-training record: S IDs, and P predictions, whose padding has
     weight 0.
 
@@ -35,8 +40,11 @@ def pretraining_features(max_seq_length, max_predictions_per_seq, *, sentence_la
     """
     label = (Feature(f"{sentence_label}_labels", most_packed or 1),) if sentence_label else ()
     if sentence_label and most_packed:
-        label = (Feature(f"{sentence_label}_positions", most_packed), *label,
-                 Feature(f"{sentence_label}_weights", most_packed, is_float=True))
+        label = (
+            Feature(f"{sentence_label}_positions", most_packed),
+            *label,
+            Feature(f"{sentence_label}_weights", most_packed, is_float=True),
+        )
     return (
         Feature("input_ids", max_seq_length),
         Feature("input_mask", max_seq_length),
@@ -56,7 +64,9 @@ def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_senten
     Whole-word masking also needs to know which IDs continue a word ("##..."). This is a property of
     the vocabulary (`masking.Vocabulary.is_continuation`), so it is not in the records.
     """
-    features = pretraining_features(max_seq_length, 0, sentence_label=sentence_label, most_packed=most_packed)
+    features = pretraining_features(
+        max_seq_length, 0, sentence_label=sentence_label, most_packed=most_packed
+    )
     return tuple(feature for feature in features if not feature.name.startswith("masked_lm_"))
 
 
@@ -90,7 +100,16 @@ def parse(serialized, features):
     """
     import tensorflow as tf
 
-    parsed = tf.io.parse_example(serialized, {feature.name: tf.io.FixedLenFeature(
-        [feature.length], tf.float32 if feature.is_float else tf.int64) for feature in features})
-    return {name: value if value.dtype == tf.float32 else tf.cast(value, tf.int32)
-            for name, value in parsed.items()}
+    parsed = tf.io.parse_example(
+        serialized,
+        {
+            feature.name: tf.io.FixedLenFeature(
+                [feature.length], tf.float32 if feature.is_float else tf.int64
+            )
+            for feature in features
+        },
+    )
+    return {
+        name: value if value.dtype == tf.float32 else tf.cast(value, tf.int32)
+        for name, value in parsed.items()
+    }

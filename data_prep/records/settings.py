@@ -12,11 +12,18 @@ class InspectionSettings(Settings):
     print."""
 
     input_file: str | None = setting(
-        None, "TFRecord files: comma-separated paths, glob patterns, or directories, also accepted without this flag.",
-        required=True, role=roles.INPUT_FILES)
-    vocab_file: str | None = setting(None, "Vocabulary that the records were created with.", role=roles.INPUT_FILE)
+        None,
+        "TFRecord files: comma-separated paths, glob patterns, or directories, also accepted without this flag.",
+        required=True,
+        role=roles.INPUT_FILES,
+    )
+    vocab_file: str | None = setting(
+        None, "Vocabulary that the records were created with.", role=roles.INPUT_FILE
+    )
     num_records: int = setting(3, "Number of records of each file to print.", lower=0)
     max_seq_length: int | None = setting(
-        None, "Required value of the records. Defaults to the value of the first record.", lower=1)
+        None, "Required value of the records. Defaults to the value of the first record.", lower=1
+    )
     max_predictions_per_seq: int | None = setting(
-        None, "Required value of the records. Defaults to the value of the first record.", lower=1)
+        None, "Required value of the records. Defaults to the value of the first record.", lower=1
+    )

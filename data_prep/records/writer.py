@@ -96,8 +96,14 @@ def compose_frames(columns, features):
     """
     _check_columns(columns, features)
     num_records = len(columns[features[0].name])
-    ints = _join([columns[feature.name] for feature in features if not feature.is_float], num_records, np.int64)
-    floats = _join([columns[feature.name] for feature in features if feature.is_float], num_records, "<f4")
+    ints = _join(
+        [columns[feature.name] for feature in features if not feature.is_float],
+        num_records,
+        np.int64,
+    )
+    floats = _join(
+        [columns[feature.name] for feature in features if feature.is_float], num_records, "<f4"
+    )
     float_bytes = floats.view(np.uint8)
     layout, names = _describe(tuple(features))
     widest = -(-int(ints.max(initial=1)).bit_length() // 7)
@@ -105,28 +111,34 @@ def compose_frames(columns, features):
     max_record_bytes = ints.shape[1] * widest + float_bytes.shape[1] + max_header_bytes
     out = np.empty(num_records * max_record_bytes, np.uint8)
     size = compile_function(write_frames)(
-        ints, float_bytes, layout, names, _checksum_tables(), np.empty(len(features), np.int64), out)
+        ints, float_bytes, layout, names, _checksum_tables(), np.empty(len(features), np.int64), out
+    )
     return memoryview(out[:size])
 
 
 def compute_checksum(data):
     """Computes the masked CRC-32C of a bytes object."""
-    return compile_function(checksum)(np.frombuffer(data, np.uint8), 0, len(data), _checksum_tables())
+    return compile_function(checksum)(
+        np.frombuffer(data, np.uint8), 0, len(data), _checksum_tables()
+    )
 
 
 def _check_columns(columns, features):
     for feature in features:
         values = np.asarray(columns[feature.name])
         if values.ndim != 2 or values.shape[1] != feature.length:
-            raise InputError(f"{feature.name} has shape {list(values.shape)}; must be "
-                             f"[batch, {feature.length}]")
+            raise InputError(
+                f"{feature.name} has shape {list(values.shape)}; must be [batch, {feature.length}]"
+            )
         if not feature.is_float and values.size and values.min() < 0:
             raise InputError(f"{feature.name} contains {values.min()}; must not be negative")
 
 
 def _join(columns, num_records, dtype):
     """Joins a list of columns, which can be empty: [B, sum of their lengths]."""
-    return np.concatenate([np.zeros((num_records, 0), dtype), *columns], axis=1, dtype=dtype, casting="unsafe")
+    return np.concatenate(
+        [np.zeros((num_records, 0), dtype), *columns], axis=1, dtype=dtype, casting="unsafe"
+    )
 
 
 @functools.cache
@@ -137,8 +149,10 @@ def _describe(features):
     """
     names = [feature.name.encode() for feature in features]
     stops = np.cumsum([len(name) for name in names])
-    rows = [(feature.is_float, feature.length, stop - len(name), stop)
-            for feature, name, stop in zip(features, names, stops, strict=True)]
+    rows = [
+        (feature.is_float, feature.length, stop - len(name), stop)
+        for feature, name, stop in zip(features, names, stops, strict=True)
+    ]
     return np.array(rows, np.int64), np.frombuffer(b"".join(names), np.uint8).copy()
 
 
@@ -161,7 +175,12 @@ def write_frames(ints, float_bytes, layout, names, tables, sizes, out):
         start = stop + LENGTH_BYTES + CHECKSUM_BYTES
         end = write_record(row, ints, float_bytes, layout, names, sizes, out, start)
         put_number(out, stop, LENGTH_BYTES, end - start)
-        put_number(out, stop + LENGTH_BYTES, CHECKSUM_BYTES, checksum(out, stop, stop + LENGTH_BYTES, tables))
+        put_number(
+            out,
+            stop + LENGTH_BYTES,
+            CHECKSUM_BYTES,
+            checksum(out, stop, stop + LENGTH_BYTES, tables),
+        )
         put_number(out, end, CHECKSUM_BYTES, checksum(out, start, end, tables))
         stop = end + CHECKSUM_BYTES
     return stop
@@ -187,7 +206,12 @@ def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
     place = put_length(out, place, EXAMPLE_FEATURES, total)
     first = first_byte = 0
     for i in range(len(layout)):
-        is_float, length, name_start, name_stop = layout[i, 0], layout[i, 1], layout[i, 2], layout[i, 3]
+        is_float, length, name_start, name_stop = (
+            layout[i, 0],
+            layout[i, 1],
+            layout[i, 2],
+            layout[i, 3],
+        )
         list_size = length_size(sizes[i])
         value_size = length_size(list_size)
         name = length_size(name_stop - name_start)
@@ -250,10 +274,19 @@ def checksum(data, start, stop, tables):
     """Computes the masked CRC-32C of bytes `start` to `stop` - 1."""
     state = 0xFFFFFFFF
     while stop - start >= CRC_BYTES:
-        low = state ^ (data[start] | data[start + 1] << 8 | data[start + 2] << 16 | data[start + 3] << 24)
-        state = (tables[7, low & 0xFF] ^ tables[6, low >> 8 & 0xFF] ^ tables[5, low >> 16 & 0xFF]
-                 ^ tables[4, low >> 24] ^ tables[3, data[start + 4]] ^ tables[2, data[start + 5]]
-                 ^ tables[1, data[start + 6]] ^ tables[0, data[start + 7]])
+        low = state ^ (
+            data[start] | data[start + 1] << 8 | data[start + 2] << 16 | data[start + 3] << 24
+        )
+        state = (
+            tables[7, low & 0xFF]
+            ^ tables[6, low >> 8 & 0xFF]
+            ^ tables[5, low >> 16 & 0xFF]
+            ^ tables[4, low >> 24]
+            ^ tables[3, data[start + 4]]
+            ^ tables[2, data[start + 5]]
+            ^ tables[1, data[start + 6]]
+            ^ tables[0, data[start + 7]]
+        )
         start += CRC_BYTES
     while start < stop:
         state = tables[0, (state ^ data[start]) & 0xFF] ^ state >> 8

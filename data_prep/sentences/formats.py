@@ -27,8 +27,11 @@ def detect_format(path):
       InputError: If a .gz file is damaged.
       OSError: If the file cannot be read.
     """
-    lines = (line.decode("utf-8-sig", "ignore").strip()
-             for block, _ in read_blocks(path) for line in io.BytesIO(block))
+    lines = (
+        line.decode("utf-8-sig", "ignore").strip()
+        for block, _ in read_blocks(path)
+        for line in io.BytesIO(block)
+    )
     line = next(filter(None, lines), "")
     if line.startswith(BEGIN) and line.endswith(">"):
         return "doc"
@@ -75,8 +78,10 @@ def _read_json_line(line, position, path):
     content = _parse(line)
     text = content.get("text") if isinstance(content, dict) else None
     if not isinstance(text, str):
-        raise InputError(f"{path}: the line from byte {position:,} is not a JSON object with a string for the key "
-                         "text; correct it, rename the key of the text, or set `format`=text")
+        raise InputError(
+            f"{path}: the line from byte {position:,} is not a JSON object with a string for the key "
+            "text; correct it, rename the key of the text, or set `format`=text"
+        )
     return *_unescape(replace_surrogates(text)).split("\n"), ""
 
 

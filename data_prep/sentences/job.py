@@ -52,15 +52,25 @@ def run(settings):
     start = time.perf_counter()
     input_files = paths.expand_globs("input_file", settings.input_file)
     output_files = check_outputs(settings, input_files)
-    text_formats = [formats.detect_format(path) if settings.format == "auto" else settings.format
-                    for path in input_files]
+    text_formats = [
+        formats.detect_format(path) if settings.format == "auto" else settings.format
+        for path in input_files
+    ]
     total = sum(files.at(path).size() for path in input_files)
     counts, decoder, output, position = Counts(), LineDecoder(), 0, 0
     files.at(settings.output_dir).make_dirs()
     with contextlib.ExitStack() as stack:
         outputs = [stack.enter_context(new_file(path, "wb")) for path in output_files]
-        bar = stack.enter_context(tqdm.tqdm(desc="splitting", total=total, unit="B", unit_scale=True, file=sys.stderr,
-                                            mininterval=0.2 if sys.stderr.isatty() else 10))
+        bar = stack.enter_context(
+            tqdm.tqdm(
+                desc="splitting",
+                total=total,
+                unit="B",
+                unit_scale=True,
+                file=sys.stderr,
+                mininterval=0.2 if sys.stderr.isatty() else 10,
+            )
+        )
         for path, text_format in zip(input_files, text_formats, strict=True):
             lines = _read_lines(path, counts, bar)
             for sentences in _read_documents(lines, path, text_format, decoder, settings.language):
@@ -74,16 +84,25 @@ def run(settings):
                 counts.num_written += len(data)
                 position = bar.n
         if not counts.num_documents:
-            raise InputError(f"no sentence in {settings.input_file}; input files must have text in one of the formats "
-                             "of `format`")
+            raise InputError(
+                f"no sentence in {settings.input_file}; input files must have text in one of the formats "
+                "of `format`"
+            )
         if output + 1 < len(outputs):
-            raise InputError("the text has too few documents for this number of files", "num_output_shards",
-                             len(outputs))
+            raise InputError(
+                "the text has too few documents for this number of files",
+                "num_output_shards",
+                len(outputs),
+            )
     seconds = time.perf_counter() - start
-    announce(f"read     {counts.num_bytes / 1e6:,.2f} MB of text in {seconds:.1f} s, "
-             f"{counts.num_bytes / 1e6 / seconds:.2f} MB per second")
-    announce(f"wrote    {counts.num_documents:,} documents, {counts.num_sentences:,} sentences, "
-             f"{counts.num_written / 1e6:,.2f} MB")
+    announce(
+        f"read     {counts.num_bytes / 1e6:,.2f} MB of text in {seconds:.1f} s, "
+        f"{counts.num_bytes / 1e6 / seconds:.2f} MB per second"
+    )
+    announce(
+        f"wrote    {counts.num_documents:,} documents, {counts.num_sentences:,} sentences, "
+        f"{counts.num_written / 1e6:,.2f} MB"
+    )
     if decoder.num_garbled:
         announce(f"note: {describe_dropped_bytes(decoder.num_garbled)}")
     return counts
@@ -98,13 +117,21 @@ def check_outputs(settings, input_files):
     for path in input_files:
         paths.check_files_not_overwritten("output_dir", folder, OUTPUT_FILES, {"input_file": path})
     for name in (OUTPUT_FILE, SHARD_FILE):
-        paths.check_not_read("output_dir", os.path.join(folder, name), {"input_file": settings.input_file})
-    names = [shard_file(OUTPUT_FILE, number, settings.num_output_shards)
-             for number in range(settings.num_output_shards)]
+        paths.check_not_read(
+            "output_dir", os.path.join(folder, name), {"input_file": settings.input_file}
+        )
+    names = [
+        shard_file(OUTPUT_FILE, number, settings.num_output_shards)
+        for number in range(settings.num_output_shards)
+    ]
     for name in files.at(folder).names_if_dir():
         if re.fullmatch(OUTPUT_FILES, name) and name not in names:
-            raise InputError(f"contains {name}, of a run with another `num_output_shards`; remove it, or choose "
-                             "another directory", "output_dir", folder)
+            raise InputError(
+                f"contains {name}, of a run with another `num_output_shards`; remove it, or choose "
+                "another directory",
+                "output_dir",
+                folder,
+            )
     output_files = [os.path.join(folder, name) for name in names]
     for path in output_files:
         paths.check_replaceable("output_dir", path)

@@ -16,22 +16,42 @@ class SentenceSettings(Settings):
     """Settings for files and sentences."""
 
     input_file: str | None = setting(
-        None, "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "
-              "except hidden ones. Files that end in .gz are decompressed.", required=True, role=roles.INPUT_FILES)
+        None,
+        "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "
+        "except hidden ones. Files that end in .gz are decompressed.",
+        required=True,
+        role=roles.INPUT_FILES,
+    )
     output_dir: str | None = setting(
-        None, "Directory for the sentences, created if it does not exist: sentences.txt, or several shards with names "
-              "such as sentences-00000-of-00012.txt.", required=True, role=roles.OUTPUT_FOLDER)
+        None,
+        "Directory for the sentences, created if it does not exist: sentences.txt, or several shards with names "
+        "such as sentences-00000-of-00012.txt.",
+        required=True,
+        role=roles.OUTPUT_FOLDER,
+    )
     language: str = setting(
-        "en", "Language of the text: a lowercase code of Wikipedia, such as en, ko, zh, ja, or hi. For unknown "
-              "languages, the rules of English apply.")
+        "en",
+        "Language of the text: a lowercase code of Wikipedia, such as en, ko, zh, ja, or hi. For unknown "
+        "languages, the rules of English apply.",
+    )
     format: str = setting(
-        "auto", "Format of the text. text: one paragraph per line, and a blank line between documents. json: a JSON "
-                "object per line, a document with the key text. doc: WikiExtractor's documents, from a line with <doc "
-                "...> to </doc>. auto: detect the format of each file from its first line that is not blank.",
-        choices=("auto", *formats.FORMATS))
+        "auto",
+        "Format of the text. text: one paragraph per line, and a blank line between documents. json: a JSON "
+        "object per line, a document with the key text. doc: WikiExtractor's documents, from a line with <doc "
+        "...> to </doc>. auto: detect the format of each file from its first line that is not blank.",
+        choices=("auto", *formats.FORMATS),
+    )
     num_output_shards: int = setting(
-        1, "Number of files of about equal size, each with complete documents.", lower=1, upper=MAX_FILES)
+        1,
+        "Number of files of about equal size, each with complete documents.",
+        lower=1,
+        upper=MAX_FILES,
+    )
 
     def check(self):
         if not re.fullmatch(r"(simple|[a-z]{2,3})(-[a-z0-9]+)*", self.language):
-            raise InputError("must be a lowercase code of Wikipedia, such as en, ko, or zh", "language", self.language)
+            raise InputError(
+                "must be a lowercase code of Wikipedia, such as en, ko, or zh",
+                "language",
+                self.language,
+            )

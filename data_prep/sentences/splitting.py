@@ -22,10 +22,10 @@ def split_paragraph(paragraph, language):
     """
     sentences, start = [], 0
     while start < len(paragraph):
-        window = paragraph[start:start + WINDOW]
+        window = paragraph[start : start + WINDOW]
         parts = sentencex.segment(language, window)
         if start + len(window) < len(paragraph):  # The last part may continue after the window.
-            parts = parts[:-1] or [window[:window.rfind(" ") + 1] or window]
+            parts = parts[:-1] or [window[: window.rfind(" ") + 1] or window]
         start += sum(map(len, parts))
         sentences += filter(None, map(str.strip, parts))
     return sentences

@@ -7,11 +7,14 @@ Does not import TensorFlow.
 from bert_tf.tasks.base import KindClasses
 from data_prep.tasks.base import TaskData, TaskSettings
 
-DATA = KindClasses(__name__, {
-    "classifier": "ClassifierData",
-    "token_classifier": "TokenClassifierData",
-    "span_labeler": "SpanLabelerData",
-    "multiple_choice": "MultipleChoiceData",
-})
+DATA = KindClasses(
+    __name__,
+    {
+        "classifier": "ClassifierData",
+        "token_classifier": "TokenClassifierData",
+        "span_labeler": "SpanLabelerData",
+        "multiple_choice": "MultipleChoiceData",
+    },
+)
 
 __all__ = ["DATA", "TaskData", "TaskSettings"]

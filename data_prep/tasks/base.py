@@ -13,7 +13,15 @@ from bert_tf.errors import InputError
 
 TRAINS = "do_train without unlabeled_file"  # Condition under which training data are required.
 # Settings for data.
-ALL_DATA = ("task_name", "data_dir", "data_file", "train_file", "dev_file", "test_file", "predict_file")
+ALL_DATA = (
+    "task_name",
+    "data_dir",
+    "data_file",
+    "train_file",
+    "dev_file",
+    "test_file",
+    "predict_file",
+)
 ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
@@ -46,12 +54,23 @@ class TaskSettings(Settings):
         data = {name: data[name] for name in ALL_DATA if data.get(name) is not None}
         other = next((name for name in data if name not in cls.data), None)
         if other:
-            raise InputError(f"`{other}`={data[other]}: does not apply to the {model_name}, a {cls.kind}; set "
-                             f"{' or '.join(f'`{name}`' for name in cls.data)}")
+            raise InputError(
+                f"`{other}`={data[other]}: does not apply to the {model_name}, a {cls.kind}; set "
+                f"{' or '.join(f'`{name}`' for name in cls.data)}"
+            )
         # `model_settings` has fingerprints instead of paths for the files of the training run.
-        values = {name: value for name, value in model_settings.items()
-                  if not isinstance(value, dict) and name not in set(cls.data) - {"task_name"}} | data
-        return cls(**{field.name: values[field.name] for field in dataclasses.fields(cls) if field.name in values})
+        values = {
+            name: value
+            for name, value in model_settings.items()
+            if not isinstance(value, dict) and name not in set(cls.data) - {"task_name"}
+        } | data
+        return cls(
+            **{
+                field.name: values[field.name]
+                for field in dataclasses.fields(cls)
+                if field.name in values
+            }
+        )
 
 
 class TaskData(abc.ABC):

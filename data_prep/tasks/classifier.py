@@ -18,7 +18,23 @@ from bert_tf.tasks.metadata import GENERIC_LABEL
 from data_prep.tasks import data_file, glue, tables, text_features
 from data_prep.tasks.base import TaskData, TaskSettings
 
-XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
+XNLI_LANGUAGES = (
+    "ar",
+    "bg",
+    "de",
+    "el",
+    "en",
+    "es",
+    "fr",
+    "hi",
+    "ru",
+    "sw",
+    "th",
+    "tr",
+    "ur",
+    "vi",
+    "zh",
+)
 CUSTOM, XNLI = f"task_name={glue.CUSTOM} or data_file", "task_name=xnli"
 MOST_LABELS = 8  # Number of labels to name in a message.
 # Label names in Hugging Face's datasets for labels that are 0 and 1 in the published files.
@@ -39,54 +55,105 @@ class Settings(TaskSettings):
     data: ClassVar = ("task_name", "data_dir", "data_file")
 
     data_file: str | None = setting(
-        None, "File of your own texts and labels: CSV, TSV, or JSON lines (.jsonl) with a header or keys of any names. "
-              "A part of it is for development.",
-        not_with=("data_dir", "do_predict; predict with run.predict"), role=roles.INPUT_FILE)
+        None,
+        "File of your own texts and labels: CSV, TSV, or JSON lines (.jsonl) with a header or keys of any names. "
+        "A part of it is for development.",
+        not_with=("data_dir", "do_predict; predict with run.predict"),
+        role=roles.INPUT_FILE,
+    )
     dev_fraction: float = setting(
-        0.1, "With --data_file: fraction of the rows of each label for development.", lower=0, upper=1,
-        needs="data_file")
+        0.1,
+        "With --data_file: fraction of the rows of each label for development.",
+        lower=0,
+        upper=1,
+        needs="data_file",
+    )
     class_weights: str = setting(
-        "none", "balanced: weight each training example by the inverse frequency of its label.",
-        choices=("none", "balanced"), not_with=("regression", "label_separator"))
+        "none",
+        "balanced: weight each training example by the inverse frequency of its label.",
+        choices=("none", "balanced"),
+        not_with=("regression", "label_separator"),
+    )
     data_dir: str | None = setting(
-        None, "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks, .csv or .jsonl if there "
-              "is no .tsv. Required without --data_file.", required="without data_file", role=roles.INPUT_FOLDER)
+        None,
+        "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks, .csv or .jsonl if there "
+        "is no .tsv. Required without --data_file.",
+        required="without data_file",
+        role=roles.INPUT_FOLDER,
+    )
     task_name: str | None = setting(
-        None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, xnli, sick_e (entailment), or sick_r "
-              "(relatedness, a number), in the published format; ax, the diagnostic data of GLUE, to predict with a "
-              "model of MNLI; or custom, for your own files with a header. Required without --data_file.",
-        required="without data_file")
+        None,
+        "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, xnli, sick_e (entailment), or sick_r "
+        "(relatedness, a number), in the published format; ax, the diagnostic data of GLUE, to predict with a "
+        "model of MNLI; or custom, for your own files with a header. Required without --data_file.",
+        required="without data_file",
+    )
     text_a_column: str | None = setting(
-        None, "For your own data: column of the text. By default, a column with a common name, such as text or review.",
-        needs=CUSTOM)
-    text_b_column: str | None = setting(None, "For your own data: column of the second text, if any.", needs=CUSTOM)
+        None,
+        "For your own data: column of the text. By default, a column with a common name, such as text or review.",
+        needs=CUSTOM,
+    )
+    text_b_column: str | None = setting(
+        None, "For your own data: column of the second text, if any.", needs=CUSTOM
+    )
     label_column: str | None = setting(
-        None, "For your own data: column of the label or number. By default, a column with a common name, such as "
-              "label or category.", needs=CUSTOM)
-    regression: bool = setting(False, "For your own data: predict numbers instead of labels.", needs=CUSTOM)
+        None,
+        "For your own data: column of the label or number. By default, a column with a common name, such as "
+        "label or category.",
+        needs=CUSTOM,
+    )
+    regression: bool = setting(
+        False, "For your own data: predict numbers instead of labels.", needs=CUSTOM
+    )
     label_separator: str | None = setting(
-        None, "For your own data: separator between the labels of a row that can have several.", needs=CUSTOM,
-        not_with="regression", rare=True)
-    xnli_language: str = setting("zh", "With --task_name=xnli: language of the data.", choices=XNLI_LANGUAGES,
-                                 needs=XNLI, rare=True)
+        None,
+        "For your own data: separator between the labels of a row that can have several.",
+        needs=CUSTOM,
+        not_with="regression",
+        rare=True,
+    )
+    xnli_language: str = setting(
+        "zh",
+        "With --task_name=xnli: language of the data.",
+        choices=XNLI_LANGUAGES,
+        needs=XNLI,
+        rare=True,
+    )
     max_windows: int | None = setting(
-        None, "Read texts in up to this number of overlapping windows of --max_seq_length, and pool their logits, in "
-              "training and in serving; 8, for example. The windows of a text are in memory together. For pairs, this "
-              "applies to the second text. By default, texts are truncated, as in the original BERT.", lower=1)
+        None,
+        "Read texts in up to this number of overlapping windows of --max_seq_length, and pool their logits, in "
+        "training and in serving; 8, for example. The windows of a text are in memory together. For pairs, this "
+        "applies to the second text. By default, texts are truncated, as in the original BERT.",
+        lower=1,
+    )
     window_stride: int | None = setting(
-        None, "With --max_windows: tokens between the starts of two windows of a text. Defaults to half of "
-              "--max_seq_length.", lower=1, needs="max_windows", rare=True)
+        None,
+        "With --max_windows: tokens between the starts of two windows of a text. Defaults to half of "
+        "--max_seq_length.",
+        lower=1,
+        needs="max_windows",
+        rare=True,
+    )
     window_pooling: str = setting(
-        "mean", "With --max_windows: mean or maximum of the windows' logits, per label.", choices=("mean", "max"),
-        needs="max_windows", rare=True)
+        "mean",
+        "With --max_windows: mean or maximum of the windows' logits, per label.",
+        choices=("mean", "max"),
+        needs="max_windows",
+        rare=True,
+    )
 
     @classmethod
     def from_model(cls, model_settings, data, model_name="model"):
         """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
         if (data.get("task_name") or model_settings.get("task_name")) != glue.CUSTOM:
-            custom_names = {field.name for field in dataclasses.fields(cls)
-                            if conditions.parse(CUSTOM) in field.metadata["needs"]}
-            model_settings = {name: value for name, value in model_settings.items() if name not in custom_names}
+            custom_names = {
+                field.name
+                for field in dataclasses.fields(cls)
+                if conditions.parse(CUSTOM) in field.metadata["needs"]
+            }
+            model_settings = {
+                name: value for name, value in model_settings.items() if name not in custom_names
+            }
         return super().from_model(model_settings, data, model_name)
 
 
@@ -103,10 +170,15 @@ class ClassifierData(TaskData):
     def __init__(self, settings, max_seq_length, metadata=None):
         super().__init__(settings, max_seq_length, metadata)
         self.dataset = _find_dataset(settings, metadata)
-        self.window_settings = {
-            "window_pooling": settings.window_pooling, "max_windows": settings.max_windows,
-            "window_stride": settings.window_stride or max(1, max_seq_length // 2),
-        } if settings.max_windows else {}
+        self.window_settings = (
+            {
+                "window_pooling": settings.window_pooling,
+                "max_windows": settings.max_windows,
+                "window_stride": settings.window_stride or max(1, max_seq_length // 2),
+            }
+            if settings.max_windows
+            else {}
+        )
 
     def check(self):
         """See TaskData.
@@ -115,22 +187,32 @@ class ClassifierData(TaskData):
         """
         metadata, labels = self.metadata, self.dataset.labels
         if metadata and metadata.has_generic_labels and metadata.labels != labels:
-            print(f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in this order",
-                  file=sys.stderr)
+            print(
+                f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in this order",
+                file=sys.stderr,
+            )
         if self.dataset.name != glue.CUSTOM and labels != glue.find_task(self.dataset.name).labels:
-            print(f"note: the label order of the model differs from that of {self.dataset.name}; using the order of "
-                  f"the model: {', '.join(labels)}", file=sys.stderr)
+            print(
+                f"note: the label order of the model differs from that of {self.dataset.name}; using the order of "
+                f"the model: {', '.join(labels)}",
+                file=sys.stderr,
+            )
 
     def _read_examples(self, split):
         settings, is_custom = self.settings, self.dataset.name == glue.CUSTOM
         if not settings.data_file:
-            return glue.read_examples(self.dataset, settings.data_dir, split, is_custom and split == "dev")
+            return glue.read_examples(
+                self.dataset, settings.data_dir, split, is_custom and split == "dev"
+            )
         examples, is_dev = self._split_data_file
         rows = is_dev if split == "dev" else ~is_dev
         if not rows.any():
-            raise InputError(f"leaves no rows of {settings.data_file} for "
-                             f"{'development' if split == 'dev' else 'training'}", "dev_fraction",
-                             settings.dev_fraction)
+            raise InputError(
+                f"leaves no rows of {settings.data_file} for "
+                f"{'development' if split == 'dev' else 'training'}",
+                "dev_fraction",
+                settings.dev_fraction,
+            )
         return glue.select_examples(examples, rows)
 
     @functools.cached_property
@@ -139,22 +221,39 @@ class ClassifierData(TaskData):
 
         Tells what it found.
         """
-        path, fraction, layout = self.settings.data_file, self.settings.dev_fraction, self.dataset.first_split
-        examples = glue.read_examples(self.dataset, "", "train", allow_unknown=self.metadata is not None)
+        path, fraction, layout = (
+            self.settings.data_file,
+            self.settings.dev_fraction,
+            self.dataset.first_split,
+        )
+        examples = glue.read_examples(
+            self.dataset, "", "train", allow_unknown=self.metadata is not None
+        )
         if examples.num_garbled:
-            raise InputError(f"is not UTF-8 ({examples.num_garbled:,} lines); convert it, for example with "
-                             "iconv -f latin1 -t utf-8", "data_file", path)
+            raise InputError(
+                f"is not UTF-8 ({examples.num_garbled:,} lines); convert it, for example with "
+                "iconv -f latin1 -t utf-8",
+                "data_file",
+                path,
+            )
         is_dev = data_file.choose_development_rows(examples.labels, fraction)
         names = [layout.text_a, *([layout.text_b] if layout.text_b else [])]
         text = f"{path}: {len(examples):,} rows; texts: {tables.list_names(names)}; labels: {layout.label}"
         if examples.labels.ndim == 1 and self.dataset.labels:
-            counts = np.bincount(examples.labels[examples.labels >= 0], minlength=len(self.dataset.labels))
+            counts = np.bincount(
+                examples.labels[examples.labels >= 0], minlength=len(self.dataset.labels)
+            )
             text += ", with " + ", ".join(
-                f"{label} ({count:,})" for label, count in zip(self.dataset.labels[:MOST_LABELS], counts, strict=False))
+                f"{label} ({count:,})"
+                for label, count in zip(self.dataset.labels[:MOST_LABELS], counts, strict=False)
+            )
             text += f", and {len(counts) - MOST_LABELS:,} more" * (len(counts) > MOST_LABELS)
         print(text, file=sys.stderr)
-        print(f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for development "
-              f"(--dev_fraction={fraction:g})", file=sys.stderr)
+        print(
+            f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for development "
+            f"(--dev_fraction={fraction:g})",
+            file=sys.stderr,
+        )
         return examples, is_dev
 
     def read(self, split, tokenizer):
@@ -164,8 +263,11 @@ class ClassifierData(TaskData):
             features, notes = self._read_windows(examples, tokenizer)
         else:
             features, lengths = text_features.convert_texts_to_features(
-                examples.text_a, examples.text_b, tokenizer, self.max_seq_length)
-            notes = text_features.describe_truncated("rows", lengths, examples.text_b is not None, self.max_seq_length)
+                examples.text_a, examples.text_b, tokenizer, self.max_seq_length
+            )
+            notes = text_features.describe_truncated(
+                "rows", lengths, examples.text_b is not None, self.max_seq_length
+            )
         if examples.labels is not None:
             features["label_ids"] = examples.labels
         if examples.num_broken:
@@ -173,8 +275,10 @@ class ClassifierData(TaskData):
         if examples.num_empty:
             notes.append(f"{examples.num_empty:,} rows have an empty text")
         if examples.num_unknown:
-            notes.append(f"{examples.num_unknown:,} rows have a label that the training data lacks and count as "
-                         "misclassified")
+            notes.append(
+                f"{examples.num_unknown:,} rows have a label that the training data lacks and count as "
+                "misclassified"
+            )
         if examples.num_garbled:
             notes.append(describe_dropped_bytes(examples.num_garbled))
         for note in notes:
@@ -186,15 +290,24 @@ class ClassifierData(TaskData):
         list of str."""
         max_windows, notes = self.window_settings["max_windows"], []
         features, counts, was_cut = text_features.convert_texts_to_windows(
-            examples.text_a, examples.text_b, tokenizer, self.max_seq_length, self.window_settings["window_stride"],
-            max_windows)
+            examples.text_a,
+            examples.text_b,
+            tokenizer,
+            self.max_seq_length,
+            self.window_settings["window_stride"],
+            max_windows,
+        )
         if counts.max() > 1:
-            notes.append(f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
-                         f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows on average, "
-                         f"at most {counts.max()}")
+            notes.append(
+                f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
+                f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows on average, "
+                f"at most {counts.max()}"
+            )
         if was_cut.any():
-            notes.append(f"{np.count_nonzero(was_cut):,} rows are truncated, because they do not fit into "
-                         f"{max_windows} windows or their first text is too long")
+            notes.append(
+                f"{np.count_nonzero(was_cut):,} rows are truncated, because they do not fit into "
+                f"{max_windows} windows or their first text is too long"
+            )
         return features, notes
 
     def _read_unlabeled(self, path, tokenizer):
@@ -203,29 +316,42 @@ class ClassifierData(TaskData):
         decoder.tell(path)
         for number, row in enumerate(rows, 1):
             if len(row) != 1 + is_pair:
-                raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the teacher "
-                                 f"requires {'two texts, separated by a tab,' if is_pair else 'one text'} per line")
+                raise InputError(
+                    f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the teacher "
+                    f"requires {'two texts, separated by a tab,' if is_pair else 'one text'} per line"
+                )
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
         return text_features.convert_texts_to_features(
-            texts[0], texts[1] if is_pair else None, tokenizer, self.max_seq_length)[0]
+            texts[0], texts[1] if is_pair else None, tokenizer, self.max_seq_length
+        )[0]
 
     @property
     def training_files(self):
         if self.settings.data_file:
             return {"data_file": [self.settings.data_file]}
-        return {"data_dir": [os.path.join(self.settings.data_dir, self.dataset.splits["train"].file)]}
+        return {
+            "data_dir": [os.path.join(self.settings.data_dir, self.dataset.splits["train"].file)]
+        }
 
     @property
     def metadata_fields(self):
-        return {"labels": self.dataset.labels, "pairs": self.dataset.first_split.text_b is not None,
-                "multi_label": bool(self.dataset.label_separator), **self.window_settings}
+        return {
+            "labels": self.dataset.labels,
+            "pairs": self.dataset.first_split.text_b is not None,
+            "multi_label": bool(self.dataset.label_separator),
+            **self.window_settings,
+        }
 
     @property
     def resolved_settings(self):
-        settings = dataclasses.replace(self.settings, task_name=self.dataset.name, **self.window_settings)
+        settings = dataclasses.replace(
+            self.settings, task_name=self.dataset.name, **self.window_settings
+        )
         if self.dataset.name == glue.CUSTOM:
             layout = self.dataset.first_split
-            settings = dataclasses.replace(settings, text_a_column=layout.text_a, label_column=layout.label)
+            settings = dataclasses.replace(
+                settings, text_a_column=layout.text_a, label_column=layout.label
+            )
         return settings
 
 
@@ -240,13 +366,23 @@ def _find_dataset(task, metadata):
     if task.data_file or task.task_name == glue.CUSTOM:
         has_names = metadata and not metadata.has_generic_labels
         dataset = glue.create_custom_task(
-            task.data_dir or "", task.text_a_column, task.text_b_column, task.label_column,
-            task.data_file, labels=metadata.labels if has_names else (), regression=task.regression,
-            label_separator=task.label_separator)
+            task.data_dir or "",
+            task.text_a_column,
+            task.text_b_column,
+            task.label_column,
+            task.data_file,
+            labels=metadata.labels if has_names else (),
+            regression=task.regression,
+            label_separator=task.label_separator,
+        )
         if metadata and len(metadata.labels) != len(dataset.labels):
-            name, path = ("data_file", task.data_file) if task.data_file else ("data_dir", task.data_dir)
-            raise InputError(f"`{name}`={path}: the model has {len(metadata.labels)} labels, but the data "
-                             f"has {len(dataset.labels)}; use the data of the task that the model was trained on")
+            name, path = (
+                ("data_file", task.data_file) if task.data_file else ("data_dir", task.data_dir)
+            )
+            raise InputError(
+                f"`{name}`={path}: the model has {len(metadata.labels)} labels, but the data "
+                f"has {len(dataset.labels)}; use the data of the task that the model was trained on"
+            )
         return dataset
     dataset = glue.find_task(task.task_name)
     if dataset.name == "xnli":
@@ -255,7 +391,9 @@ def _find_dataset(task, metadata):
         dataset = glue.create_sick_task(dataset.name, task.data_dir)
     if metadata is None or metadata.labels == dataset.labels:
         return dataset
-    return dataclasses.replace(dataset, labels=order_labels(dataset.name, dataset.labels, metadata.labels))
+    return dataclasses.replace(
+        dataset, labels=order_labels(dataset.name, dataset.labels, metadata.labels)
+    )
 
 
 def order_labels(task_name, labels, model_labels):
@@ -284,8 +422,10 @@ def order_labels(task_name, labels, model_labels):
         if {*in_order} == {*labels}:
             return in_order
     predicted, required = (", ".join(names) or "a number" for names in (model_labels, labels))
-    raise InputError(f"`task_name`={task_name}: the model was trained for another task; it predicts {predicted}, but "
-                     f"the task requires {required}")
+    raise InputError(
+        f"`task_name`={task_name}: the model was trained for another task; it predicts {predicted}, but "
+        f"the task requires {required}"
+    )
 
 
 def _normalize(name):

@@ -120,7 +120,9 @@ def read_rows(path, decoder):
 
 def group_rows(rows):
     """Yields the (line number, row) of the rows between empty rows, a list per sentence."""
-    for is_empty, group in itertools.groupby(enumerate(rows, start=1), lambda row: not row[1].strip(" \t")):
+    for is_empty, group in itertools.groupby(
+        enumerate(rows, start=1), lambda row: not row[1].strip(" \t")
+    ):
         if not is_empty:
             yield list(group)
 
@@ -145,8 +147,10 @@ def select_words(path, block):
             continue
         columns = row.split("\t")
         if len(columns) != NUM_TREEBANK_COLUMNS:
-            raise InputError(f"{path}:{line}: has {len(columns)} columns separated by tabs, but CoNLL-U requires "
-                             f"{NUM_TREEBANK_COLUMNS}")
+            raise InputError(
+                f"{path}:{line}: has {len(columns)} columns separated by tabs, but CoNLL-U requires "
+                f"{NUM_TREEBANK_COLUMNS}"
+            )
         if "-" in columns[0] or "." in columns[0]:
             continue
         words.append((line, columns))
@@ -165,7 +169,9 @@ def _select_rows(path, rows, token_column, label_column):
     columns = (token_column,) if label_column is None else (token_column, label_column)
     sentences, documents, document, first = [], [], 0, None
     for block in group_rows(rows):
-        for is_start, group in itertools.groupby(block, lambda row: row[1].startswith(DOCUMENT_START)):
+        for is_start, group in itertools.groupby(
+            block, lambda row: row[1].startswith(DOCUMENT_START)
+        ):
             if is_start:
                 document += len(list(group))
                 continue
@@ -213,7 +219,9 @@ def find_label_names(sentences):
     """
     names = set(itertools.chain(*sentences.labels))
     if len(names) < 2:
-        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}; check the label column")
+        raise InputError(
+            f"{sentences.path}: all words have the label {names.pop()!r}; check the label column"
+        )
     if not are_entity_labels(names):
         return tuple(sorted(names))
     types = sorted({name.split("-", 1)[1] for name in names - {OUTSIDE}})
@@ -252,21 +260,29 @@ def _split_fields(row):
 
 def _check_row(path, line, fields, columns, first_line, width):
     if len(fields) != width:
-        raise InputError(f"{path}:{line}: has {len(fields)} columns, but line {first_line} has {width}")
+        raise InputError(
+            f"{path}:{line}: has {len(fields)} columns, but line {first_line} has {width}"
+        )
     for column in columns:
         if not -width <= column < width:
-            raise InputError(f"{path}:{line}: column {column} does not exist; the row has {width} columns: 0 to "
-                             f"{width - 1}, or {-width} to -1")
+            raise InputError(
+                f"{path}:{line}: column {column} does not exist; the row has {width} columns: 0 to "
+                f"{width - 1}, or {-width} to -1"
+            )
         if not (fields[column] if column == columns[0] else fields[column].strip()):
             raise InputError(f"{path}:{line}: column {column} is empty")
     if len({column % width for column in columns}) < len(columns):
-        raise InputError(f"{path}:{line}: of {width} columns, {columns[0]} and {columns[1]} are the same; set "
-                         "`token_column` and `label_column` to different columns")
+        raise InputError(
+            f"{path}:{line}: of {width} columns, {columns[0]} and {columns[1]} are the same; set "
+            "`token_column` and `label_column` to different columns"
+        )
 
 
 def _check_entity_labels(path, lines, labels):
     """Raises InputError with file and line unless all labels are entity labels."""
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
         if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
-            raise InputError(f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix B-, I-, "
-                             "E-, or S-, as in other rows")
+            raise InputError(
+                f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix B-, I-, "
+                "E-, or S-, as in other rows"
+            )

@@ -6,10 +6,36 @@ import numpy as np
 from bert_tf.errors import InputError
 from data_prep.tasks import tables
 
-TEXTS = ("text", "sentence", "review", "content", "body", "message", "comment", "description", "document", "tweet",
-         "question", "title")
-LABELS = ("label", "labels", "category", "class", "target", "sentiment", "rating", "stars", "score", "intent", "topic",
-          "tag", "queue", "department")
+TEXTS = (
+    "text",
+    "sentence",
+    "review",
+    "content",
+    "body",
+    "message",
+    "comment",
+    "description",
+    "document",
+    "tweet",
+    "question",
+    "title",
+)
+LABELS = (
+    "label",
+    "labels",
+    "category",
+    "class",
+    "target",
+    "sentiment",
+    "rating",
+    "stars",
+    "score",
+    "intent",
+    "topic",
+    "tag",
+    "queue",
+    "department",
+)
 SEED = 12345  # The development rows are the same in all runs, whatever their seed.
 
 
@@ -39,9 +65,14 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
     rest = [name for name in header if name not in taken]
     if len(header) == 2 and len(rest) == 1:
         text_a, label = text_a or rest[0], label or rest[0]
-    for setting, what, column in (("text_a_column", "the texts", text_a), ("label_column", "the labels", label)):
+    for setting, what, column in (
+        ("text_a_column", "the texts", text_a),
+        ("label_column", "the labels", label),
+    ):
         if column is None and (has_labels or setting != "label_column"):
-            raise InputError(f"{path}: which column has {what}? Set `{setting}` to one of {tables.list_names(header)}")
+            raise InputError(
+                f"{path}: which column has {what}? Set `{setting}` to one of {tables.list_names(header)}"
+            )
     return text_a, label
 
 
@@ -56,7 +87,9 @@ def choose_development_rows(labels, fraction):
     Returns:
       bool [n].
     """
-    strata = labels if labels.ndim == 1 and labels.dtype == np.int32 else np.zeros(len(labels), np.int32)
+    strata = (
+        labels if labels.ndim == 1 and labels.dtype == np.int32 else np.zeros(len(labels), np.int32)
+    )
     is_chosen, generator = np.zeros(len(labels), bool), np.random.default_rng(SEED)
     for label in np.unique(strata):
         rows = generator.permutation(np.flatnonzero(strata == label))

@@ -124,9 +124,16 @@ def select_examples(examples, rows):
     select = lambda column: column and list(itertools.compress(column, rows))
     text_a, text_b = select(examples.text_a), select(examples.text_b)
     return dataclasses.replace(
-        examples, guids=select(examples.guids), text_a=text_a, text_b=text_b, labels=examples.labels[rows],
-        num_empty=sum(not all(text.strip() for text in texts) for texts in zip(
-            text_a, *([text_b] if text_b else []), strict=True)))
+        examples,
+        guids=select(examples.guids),
+        text_a=text_a,
+        text_b=text_b,
+        labels=examples.labels[rows],
+        num_empty=sum(
+            not all(text.strip() for text in texts)
+            for texts in zip(text_a, *([text_b] if text_b else []), strict=True)
+        ),
+    )
 
 
 def find_task(name):
@@ -141,8 +148,16 @@ def find_task(name):
     raise InputError(f"must be one of {', '.join(TASKS)}, or {CUSTOM}", "task_name", name)
 
 
-def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None, labels=(), regression=False,
-                       label_separator=None):
+def create_custom_task(
+    data_dir,
+    text_a=None,
+    text_b=None,
+    label=None,
+    file=None,
+    labels=(),
+    regression=False,
+    label_separator=None,
+):
     """Creates a custom task for files with a header.
 
     Args:
@@ -160,13 +175,20 @@ def create_custom_task(data_dir, text_a=None, text_b=None, label=None, file=None
     Raises:
       InputError: If a column or file is missing, or if the training file has no labels.
     """
-    names = {split: file or _find_custom_file(data_dir, split) for split in ("train", "dev", "test")}
+    names = {
+        split: file or _find_custom_file(data_dir, split) for split in ("train", "dev", "test")
+    }
     paths = [os.path.join(data_dir, name) for name in names.values()]
     if text_a is None or label is None:
         path = next(filter(_exists, paths), paths[0])
         _check_exists(path, data_dir, TRAIN_FILES)
-        text_a, label = data_file.find_columns(path, text_a, text_b, label, has_labels=path in paths[:2])
-    splits = {split: Split(name, text_a, text_b, None if split == "test" else label) for split, name in names.items()}
+        text_a, label = data_file.find_columns(
+            path, text_a, text_b, label, has_labels=path in paths[:2]
+        )
+    splits = {
+        split: Split(name, text_a, text_b, None if split == "test" else label)
+        for split, name in names.items()
+    }
     if regression:
         return Dataset(CUSTOM, splits, regression=True, metrics=("pearson", "spearman"))
     if not labels:
@@ -195,7 +217,9 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         is unknown or not a number. The message names the file, and the line if applicable.
     """
     if split not in task.splits:
-        raise InputError(f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}")
+        raise InputError(
+            f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}"
+        )
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
     _check_exists(path, data_dir, layout.file, advises_data_file=split != "test")
@@ -219,20 +243,35 @@ def read_examples(task, data_dir, split, allow_unknown=False):
             except InputError as error:
                 raise InputError(f"{path}:{line}: {error}") from error
     if not guids:
-        selection = f" with {layout.only[1]!r} in column {layout.only[0] + 1}" if layout.only else ""
+        selection = (
+            f" with {layout.only[1]!r} in column {layout.only[0] + 1}" if layout.only else ""
+        )
         raise InputError(f"{path}: contains no rows{selection}")
     labels = np.array(labels, np.float32 if task.regression else np.int32) if has_labels else None
     if has_labels and task.labels:
-        unknown, known = ((labels[:, -1], labels[:, :-1]) if task.label_separator else
-                          (labels == UNKNOWN_LABEL, labels != UNKNOWN_LABEL))
+        unknown, known = (
+            (labels[:, -1], labels[:, :-1])
+            if task.label_separator
+            else (labels == UNKNOWN_LABEL, labels != UNKNOWN_LABEL)
+        )
         num_unknown = np.count_nonzero(unknown)
         if num_unknown and not known.any():
-            raise InputError(f"{path}: contains none of the labels {tables.list_names(task.labels)}; check the label "
-                             "column")
+            raise InputError(
+                f"{path}: contains none of the labels {tables.list_names(task.labels)}; check the label "
+                "column"
+            )
         if task.label_separator and not num_unknown:
             labels = known
-    return Examples(guids, text_a, text_b if layout.text_b is not None else None, labels, num_empty, num_broken,
-                    num_unknown, decoder.num_garbled)
+    return Examples(
+        guids,
+        text_a,
+        text_b if layout.text_b is not None else None,
+        labels,
+        num_empty,
+        num_broken,
+        num_unknown,
+        decoder.num_garbled,
+    )
 
 
 def _select_rows(path, layout, skip_broken, decoder=None):
@@ -244,14 +283,22 @@ def _select_rows(path, layout, skip_broken, decoder=None):
       Tuple `(line, number, row)`. Row: tuple of first text, second text, label, and index, str
       each, or None for absent columns. The tuple is None for a broken row.
     """
-    columns = [layout.text_a, layout.text_b, layout.label, layout.index, layout.only and layout.only[0]]
+    columns = [
+        layout.text_a,
+        layout.text_b,
+        layout.label,
+        layout.index,
+        layout.only and layout.only[0],
+    ]
     rows = tables.read_rows(path, decoder)
     first_number, width = 0, None
     if layout.header:
         first_number, header = 1, next(rows, (1, []))[1]
         if any(isinstance(column, str) for column in columns):
-            columns = [tables.find_position(column, header, path) if isinstance(column, str) else column
-                       for column in columns]
+            columns = [
+                tables.find_position(column, header, path) if isinstance(column, str) else column
+                for column in columns
+            ]
             width = len(header)  # A tab within a text would shift the named columns after it.
     num_required = max(column for column in columns if column is not None) + 1
     for number, (line, fields) in enumerate(rows, start=first_number):
@@ -259,7 +306,9 @@ def _select_rows(path, layout, skip_broken, decoder=None):
             tables.check_width(path, line, fields, width)
         elif len(fields) < num_required:
             if not skip_broken:
-                raise InputError(f"{path}:{line}: must have at least {num_required} columns, but has {len(fields)}")
+                raise InputError(
+                    f"{path}:{line}: must have at least {num_required} columns, but has {len(fields)}"
+                )
             yield line, number, None
             continue
         *row, key = (None if column is None else fields[column] for column in columns)
@@ -285,7 +334,9 @@ def _parse_label(text, task, ids, allow_unknown):
     names = _split_labels(text, task.label_separator)
     for name in names:
         if name not in ids and not (allow_unknown and name):
-            raise InputError(f"unknown label {name!r}; must be one of {tables.list_names(task.labels)}")
+            raise InputError(
+                f"unknown label {name!r}; must be one of {tables.list_names(task.labels)}"
+            )
     found = [ids.get(name, UNKNOWN_LABEL) for name in names]
     if not task.label_separator:
         return found[0]
@@ -303,13 +354,21 @@ def _exists(path):
 
 def _check_exists(path, data_dir, names, advises_data_file=True):
     if not _exists(path):
-        advice = "; for one file of your own data (CSV, TSV, or JSON lines), set `data_file` instead"
-        raise InputError(f"contains no {names}{advice if advises_data_file else ''}", "data_dir", data_dir)
+        advice = (
+            "; for one file of your own data (CSV, TSV, or JSON lines), set `data_file` instead"
+        )
+        raise InputError(
+            f"contains no {names}{advice if advises_data_file else ''}", "data_dir", data_dir
+        )
 
 
 def _split_labels(text, separator):
     """Returns the labels of a row: without a separator, one, which can be empty."""
-    return [label.strip() for label in text.split(separator) if label.strip()] if separator else [text.strip()]
+    return (
+        [label.strip() for label in text.split(separator) if label.strip()]
+        if separator
+        else [text.strip()]
+    )
 
 
 def _read_labels(path, layout, separator):
@@ -321,24 +380,38 @@ def _read_labels(path, layout, separator):
     if not labels:
         raise InputError(f"{path}: contains no labels")
     if len(labels) < 2 and not separator:
-        raise InputError(f"{path}: all rows have the label {labels.pop()!r}; check the label column")
+        raise InputError(
+            f"{path}: all rows have the label {labels.pop()!r}; check the label column"
+        )
     if all(map(_WHOLE_NUMBER.fullmatch, labels)):
         return sorted(labels, key=lambda label: (int(label), label))
     return sorted(labels)
 
 
-def _create_glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
+def _create_glue_task(
+    name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields
+):
     """Creates a task whose development file has the columns of its training file.
 
     `train`, `test`: dicts of them.
     """
-    return Dataset(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
-                          "test": Split(test_file, **test)}, labels, **fields)
+    return Dataset(
+        name,
+        {
+            "train": Split("train.tsv", **train),
+            "dev": Split(dev_file, **train),
+            "test": Split(test_file, **test),
+        },
+        labels,
+        **fields,
+    )
 
 
 def _create_mnli_task(name, kind):
     texts = {"text_a": 8, "text_b": 9, "index": 0}
-    return _create_glue_task(name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv")
+    return _create_glue_task(
+        name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv"
+    )
 
 
 def create_xnli_task(language="zh"):
@@ -347,10 +420,16 @@ def create_xnli_task(language="zh"):
     The original BERT reads the Chinese part.
     """
     texts = {"text_a": 6, "text_b": 7, "label": 1, "only": (0, language)}
-    return Dataset("xnli", {
-        "train": Split(f"multinli/multinli.train.{language}.tsv", text_a=0, text_b=1, label=2),
-        "dev": Split("xnli.dev.tsv", **texts), "test": Split("xnli.test.tsv", **texts)},
-        NLI_LABELS, renamed_labels=(("contradictory", "contradiction"),))
+    return Dataset(
+        "xnli",
+        {
+            "train": Split(f"multinli/multinli.train.{language}.tsv", text_a=0, text_b=1, label=2),
+            "dev": Split("xnli.dev.tsv", **texts),
+            "test": Split("xnli.test.tsv", **texts),
+        },
+        NLI_LABELS,
+        renamed_labels=(("contradictory", "contradiction"),),
+    )
 
 
 def create_sick_task(name, data_dir=None):
@@ -360,22 +439,40 @@ def create_sick_task(name, data_dir=None):
       name: str. "sick_e" for entailment, "sick_r" for relatedness, a number from 1 to 5.
       data_dir: Directory of the files, which determines the format. None for SICK.txt.
     """
+
     def exists(file):
         return _exists(os.path.join(data_dir, file))
 
     labels = NLI_LABELS if name == "sick_e" else ()
     is_one_file = data_dir is None or exists(SICK_FILE) or not any(map(exists, SICK_PARTS.values()))
-    label = ("entailment_label" if is_one_file else "entailment_judgment") if labels else "relatedness_score"
-    splits = [Split(SICK_FILE, 1, 2, label, 0, only=(11, part)) if is_one_file else Split(file, 1, 2, label, 0)
-              for part, file in SICK_PARTS.items()]
-    return Dataset(name, dict(zip(("train", "dev", "test"), splits, strict=True)), labels, regression=not labels,
-                   # The order of SemEval's ranking.
-                   metrics=("accuracy",) if labels else ("pearson", "spearman"),
-                   renamed_labels=tuple((label.upper(), label) for label in labels))
+    label = (
+        ("entailment_label" if is_one_file else "entailment_judgment")
+        if labels
+        else "relatedness_score"
+    )
+    splits = [
+        Split(SICK_FILE, 1, 2, label, 0, only=(11, part))
+        if is_one_file
+        else Split(file, 1, 2, label, 0)
+        for part, file in SICK_PARTS.items()
+    ]
+    return Dataset(
+        name,
+        dict(zip(("train", "dev", "test"), splits, strict=True)),
+        labels,
+        regression=not labels,
+        # The order of SemEval's ranking.
+        metrics=("accuracy",) if labels else ("pearson", "spearman"),
+        renamed_labels=tuple((label.upper(), label) for label in labels),
+    )
 
 
 SICK_FILE = "SICK.txt"
-SICK_PARTS = {"TRAIN": "SICK_train.txt", "TRIAL": "SICK_trial.txt", "TEST": "SICK_test_annotated.txt"}
+SICK_PARTS = {
+    "TRAIN": "SICK_train.txt",
+    "TRIAL": "SICK_trial.txt",
+    "TEST": "SICK_test_annotated.txt",
+}
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 _TWO_WAY = ("entailment", "not_entailment")
 _PAIR = {"text_a": 1, "text_b": 2, "index": 0}
@@ -383,25 +480,52 @@ _LABELED_PAIR = {**_PAIR, "label": 3}
 _MRPC_PAIR = {"text_a": 3, "text_b": 4}
 _STSB_PAIR = {"text_a": 7, "text_b": 8, "index": 0}
 
-TASKS = {task.name: task for task in (
-    _create_glue_task("cola", ("0", "1"), {"text_a": 3, "label": 1, "header": False}, {"text_a": 1, "index": 0},
-                      metrics=("matthews_corrcoef", "accuracy")),
-    _create_glue_task("sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}),
-    _create_glue_task("mrpc", ("0", "1"), {**_MRPC_PAIR, "label": 0}, {**_MRPC_PAIR, "index": 0},
-                      metrics=("f1", "accuracy")),
-    _create_glue_task("sts-b", (), {**_STSB_PAIR, "label": 9}, _STSB_PAIR, regression=True,
-                      metrics=("spearman", "pearson")),  # Table 1 of the paper reports Spearman.
-    # A line break inside a question splits some rows of the published training file.
-    _create_glue_task("qqp", ("0", "1"), {"text_a": 3, "text_b": 4, "label": 5, "index": 0}, _PAIR,
-                      metrics=("f1", "accuracy"), skip_broken_rows=True),
-    _create_mnli_task("mnli", "matched"),
-    _create_mnli_task("mnli-mm", "mismatched"),
-    # Predicted by a model of MNLI.
-    Dataset("ax", {"test": Split("diagnostic.tsv", **_PAIR)}, NLI_LABELS),
-    _create_glue_task("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
-    _create_glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
-    _create_glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),
-    create_xnli_task(),
-    create_sick_task("sick_e"),
-    create_sick_task("sick_r"),
-)}
+TASKS = {
+    task.name: task
+    for task in (
+        _create_glue_task(
+            "cola",
+            ("0", "1"),
+            {"text_a": 3, "label": 1, "header": False},
+            {"text_a": 1, "index": 0},
+            metrics=("matthews_corrcoef", "accuracy"),
+        ),
+        _create_glue_task(
+            "sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}
+        ),
+        _create_glue_task(
+            "mrpc",
+            ("0", "1"),
+            {**_MRPC_PAIR, "label": 0},
+            {**_MRPC_PAIR, "index": 0},
+            metrics=("f1", "accuracy"),
+        ),
+        _create_glue_task(
+            "sts-b",
+            (),
+            {**_STSB_PAIR, "label": 9},
+            _STSB_PAIR,
+            regression=True,
+            metrics=("spearman", "pearson"),
+        ),  # Table 1 of the paper reports Spearman.
+        # A line break inside a question splits some rows of the published training file.
+        _create_glue_task(
+            "qqp",
+            ("0", "1"),
+            {"text_a": 3, "text_b": 4, "label": 5, "index": 0},
+            _PAIR,
+            metrics=("f1", "accuracy"),
+            skip_broken_rows=True,
+        ),
+        _create_mnli_task("mnli", "matched"),
+        _create_mnli_task("mnli-mm", "mismatched"),
+        # Predicted by a model of MNLI.
+        Dataset("ax", {"test": Split("diagnostic.tsv", **_PAIR)}, NLI_LABELS),
+        _create_glue_task("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
+        _create_glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
+        _create_glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),
+        create_xnli_task(),
+        create_sick_task("sick_e"),
+        create_sick_task("sick_r"),
+    )
+}

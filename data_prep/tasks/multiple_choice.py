@@ -30,7 +30,9 @@ from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 from data_prep.tasks.glue import Examples
 from data_prep.tasks.text_features import convert_texts_to_features, describe_truncated
 
-QUESTIONS_FILE = "SWAG's CSV file; or with --data_format=race, a JSON file or a directory of JSON files"
+QUESTIONS_FILE = (
+    "SWAG's CSV file; or with --data_format=race, a JSON file or a directory of JSON files"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,15 +42,27 @@ class Settings(TaskSettings):
     kind: ClassVar = "multiple_choice"
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
-    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_train.",
-                                     required=TRAINS, role=roles.INPUT_PATH)
-    dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_eval.",
-                                   required="do_eval", role=roles.INPUT_PATH)
-    test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_predict.",
-                                    required="do_predict", role=roles.INPUT_PATH)
+    train_file: str | None = setting(
+        None, f"{QUESTIONS_FILE}. Required with --do_train.", required=TRAINS, role=roles.INPUT_PATH
+    )
+    dev_file: str | None = setting(
+        None,
+        f"{QUESTIONS_FILE}. Required with --do_eval.",
+        required="do_eval",
+        role=roles.INPUT_PATH,
+    )
+    test_file: str | None = setting(
+        None,
+        f"{QUESTIONS_FILE}. Required with --do_predict.",
+        required="do_predict",
+        role=roles.INPUT_PATH,
+    )
     data_format: str = setting(
-        "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ..., and label. race: JSON files with the "
-                "keys article, questions, options, and answers.", choices=("swag", "race"))
+        "swag",
+        "swag: CSV with the columns sent1, sent2, ending0, ending1, ..., and label. race: JSON files with the "
+        "keys article, questions, options, and answers.",
+        choices=("swag", "race"),
+    )
 
 
 class MultipleChoiceData(TaskData):
@@ -63,7 +77,9 @@ class MultipleChoiceData(TaskData):
         path = getattr(self.settings, f"{split}_file")
         questions = READERS[self.settings.data_format](path, has_labels=split != "test")
         if questions.labels is None and split != "test":
-            raise InputError(f"`{split}_file`={path}: contains no answers, or not for each question")
+            raise InputError(
+                f"`{split}_file`={path}: contains no answers, or not for each question"
+            )
         return questions
 
     def read(self, split, tokenizer):
@@ -72,10 +88,14 @@ class MultipleChoiceData(TaskData):
         features, lengths = self._convert(questions, tokenizer)
         if questions.labels is not None:
             features["label_ids"] = questions.labels
-        notes = [f"{split}: {len(questions):,} questions with {len(questions.text_b[0])} choices each"]
+        notes = [
+            f"{split}: {len(questions):,} questions with {len(questions.text_b[0])} choices each"
+        ]
         if questions.num_empty:
             notes.append(f"{questions.num_empty:,} texts are empty")
-        notes += describe_truncated("choices", lengths, is_pair=True, max_seq_length=self.max_seq_length)
+        notes += describe_truncated(
+            "choices", lengths, is_pair=True, max_seq_length=self.max_seq_length
+        )
         if questions.num_garbled:
             notes.append(files.describe_dropped_bytes(questions.num_garbled))
         print("; ".join(notes), file=sys.stderr)
@@ -93,9 +113,15 @@ class MultipleChoiceData(TaskData):
         """
         num_choices = len(questions.text_b[0])
         flat, lengths = convert_texts_to_features(
-            [text for text in questions.text_a for _ in range(num_choices)], list(itertools.chain(*questions.text_b)),
-            tokenizer, self.max_seq_length)
-        return {name: values.reshape(-1, num_choices, self.max_seq_length) for name, values in flat.items()}, lengths
+            [text for text in questions.text_a for _ in range(num_choices)],
+            list(itertools.chain(*questions.text_b)),
+            tokenizer,
+            self.max_seq_length,
+        )
+        return {
+            name: values.reshape(-1, num_choices, self.max_seq_length)
+            for name, values in flat.items()
+        }, lengths
 
     @property
     def training_files(self):
@@ -127,8 +153,10 @@ def read_swag(path, has_labels=True):
     while (name := f"ending{len(endings)}") in header:
         endings.append(header.index(name))
     if len(endings) < 2:
-        raise InputError(f"{path}:1: columns ending0, ending1, ... are required; the columns are "
-                         f"{tables.list_names(header)}")
+        raise InputError(
+            f"{path}:1: columns ending0, ending1, ... are required; the columns are "
+            f"{tables.list_names(header)}"
+        )
     answers = header.index("label") if has_labels and "label" in header else None
     guids, text_a, text_b, labels = [], [], [], []
     for number, (line, fields) in enumerate(rows):
@@ -163,16 +191,28 @@ def read_race(path, has_labels=True):
     for file in _find_race_files(path):
         article = _read_article(file)
         answers = article.get("answers") if has_labels else None
-        for number, (question, options) in enumerate(zip(article["questions"], article["options"], strict=True)):
+        for number, (question, options) in enumerate(
+            zip(article["questions"], article["options"], strict=True)
+        ):
             place = f"{file}, question {number + 1}"
-            if not isinstance(options, list) or not all(isinstance(text, str) for text in (question, *options)):
-                raise InputError(f"{place}: the question must be a string, and its options a list of strings")
+            if not isinstance(options, list) or not all(
+                isinstance(text, str) for text in (question, *options)
+            ):
+                raise InputError(
+                    f"{place}: the question must be a string, and its options a list of strings"
+                )
             expected = len(text_b[0]) if text_b else len(options)
             if len(options) != expected or expected < 2:
-                raise InputError(f"{place}: must have {max(2, expected)} options, but has {len(options)}")
-            guids.append(replace_surrogates(f"{article.get('id', os.path.basename(file))}-{number}"))
+                raise InputError(
+                    f"{place}: must have {max(2, expected)} options, but has {len(options)}"
+                )
+            guids.append(
+                replace_surrogates(f"{article.get('id', os.path.basename(file))}-{number}")
+            )
             text_a.append(replace_surrogates(article["article"]))
-            text_b.append([replace_surrogates(_complete_question(question, option)) for option in options])
+            text_b.append(
+                [replace_surrogates(_complete_question(question, option)) for option in options]
+            )
             if answers is not None:
                 labels.append(_parse_race_label(answers[number], len(options), place))
     return _create_examples(path, guids, text_a, text_b, labels)
@@ -183,7 +223,9 @@ READERS = {"swag": read_swag, "race": read_race}
 
 def _parse_swag_label(text, num_choices, place):
     if text.strip() not in map(str, range(num_choices)):
-        raise InputError(f"{place}: label {text!r}: must be the number of an ending, 0 to {num_choices - 1}")
+        raise InputError(
+            f"{place}: label {text!r}: must be the number of an ending, 0 to {num_choices - 1}"
+        )
     return int(text)
 
 
@@ -201,14 +243,20 @@ def _read_article(path):
     """Reads the object in a RACE file, and checks it up to the lengths of its lists."""
     article = read_json(path)
     kinds = {"article": str, "questions": list, "options": list}
-    if not isinstance(article, dict) or not all(isinstance(article.get(key), kind) for key, kind in kinds.items()):
-        raise InputError(f"{path}: must be an object with the keys article (a string), questions, and options (lists)")
+    if not isinstance(article, dict) or not all(
+        isinstance(article.get(key), kind) for key, kind in kinds.items()
+    ):
+        raise InputError(
+            f"{path}: must be an object with the keys article (a string), questions, and options (lists)"
+        )
     num_questions = len(article["questions"])
     if not isinstance(article.get("answers", []), list):
         raise InputError(f"{path}: answers must be a list")
     for key in ("options", "answers"):
         if key in article and len(article[key]) != num_questions:
-            raise InputError(f"{path}: must have {num_questions} {key}, one per question, but has {len(article[key])}")
+            raise InputError(
+                f"{path}: must have {num_questions} {key}, one per question, but has {len(article[key])}"
+            )
     return article
 
 

@@ -26,32 +26,70 @@ class Settings(TaskSettings):
     kind: ClassVar = "span_labeler"
     data: ClassVar = ("train_file", "predict_file")
 
-    train_file: str | None = setting(None, "SQuAD JSON to train on, such as train-v1.1.json. Required with --do_train.",
-                                     required=TRAINS, role=roles.INPUT_FILE)
+    train_file: str | None = setting(
+        None,
+        "SQuAD JSON to train on, such as train-v1.1.json. Required with --do_train.",
+        required=TRAINS,
+        role=roles.INPUT_FILE,
+    )
     predict_file: str | None = setting(
-        None, "SQuAD JSON to evaluate and predict, such as dev-v1.1.json or test-v1.1.json. Required with --do_eval "
-              "and --do_predict.", required="do_eval or do_predict", role=roles.INPUT_FILE)
-    doc_stride: int = setting(128, "Tokens between the starts of two windows of a long context.", lower=1)
+        None,
+        "SQuAD JSON to evaluate and predict, such as dev-v1.1.json or test-v1.1.json. Required with --do_eval "
+        "and --do_predict.",
+        required="do_eval or do_predict",
+        role=roles.INPUT_FILE,
+    )
+    doc_stride: int = setting(
+        128, "Tokens between the starts of two windows of a long context.", lower=1
+    )
     max_query_length: int = setting(
-        64, "Maximum length of a question in tokens; longer questions are truncated. Less than --max_seq_length - 3.",
-        lower=1)
+        64,
+        "Maximum length of a question in tokens; longer questions are truncated. Less than --max_seq_length - 3.",
+        lower=1,
+    )
     n_best_size: int = setting(
-        20, "Number of starts and ends to try in each window, and of answers per question in nbest_predictions.json.",
-        lower=1, changeable=True, rare=True)
-    max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1, changeable=True, rare=True)
-    version_2_with_negative: bool = setting(False, "Allow questions without an answer, as in SQuAD 2.0.")
+        20,
+        "Number of starts and ends to try in each window, and of answers per question in nbest_predictions.json.",
+        lower=1,
+        changeable=True,
+        rare=True,
+    )
+    max_answer_length: int = setting(
+        30, "Maximum length of an answer in tokens.", lower=1, changeable=True, rare=True
+    )
+    version_2_with_negative: bool = setting(
+        False, "Allow questions without an answer, as in SQuAD 2.0."
+    )
     null_score_diff_threshold: float = setting(
-        0.0, "With --version_2_with_negative: a question has no answer if the score of no answer exceeds the score of "
-             "the best answer by more than this.", needs="version_2_with_negative", not_with="use_best_threshold",
-        changeable=True)
+        0.0,
+        "With --version_2_with_negative: a question has no answer if the score of no answer exceeds the score of "
+        "the best answer by more than this.",
+        needs="version_2_with_negative",
+        not_with="use_best_threshold",
+        changeable=True,
+    )
     use_best_threshold: bool = setting(
-        False, "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold. Only for "
-               "development data.", needs="version_2_with_negative", changeable=True, rare=True)
+        False,
+        "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold. Only for "
+        "development data.",
+        needs="version_2_with_negative",
+        changeable=True,
+        rare=True,
+    )
     answer_metric: str = setting(
-        "squad", "squad: the official evaluation. korquad: KorQuAD's evaluation, whose F1 counts characters.",
-        choices=("squad", "korquad"), not_with="version_2_with_negative", changeable=True, rare=True)
-    verbose_logging: bool = setting(False, "Print every answer whose text does not occur in its context.",
-                                    changeable=True, rare=True)
+        "squad",
+        "squad: the official evaluation. korquad: KorQuAD's evaluation, whose F1 counts characters.",
+        choices=("squad", "korquad"),
+        not_with="version_2_with_negative",
+        changeable=True,
+        rare=True,
+    )
+    verbose_logging: bool = setting(
+        False,
+        "Print every answer whose text does not occur in its context.",
+        changeable=True,
+        rare=True,
+    )
 
 
 class SpanLabelerData(TaskData):
@@ -70,15 +108,21 @@ class SpanLabelerData(TaskData):
         """See TaskData. Windows must have space for a question."""
         if self.settings.verbose_logging:
             logging.getLogger(squad.__name__).setLevel(logging.INFO)
-        squad.check_lengths(self.max_seq_length, self.settings.doc_stride, self.settings.max_query_length)
+        squad.check_lengths(
+            self.max_seq_length, self.settings.doc_stride, self.settings.max_query_length
+        )
 
     def _read_examples(self, split):
         """Reads the examples of a split, and prints notes about them to standard error."""
         (_, path), counts = self._file(split), collections.Counter()
-        examples = squad.read_examples(path, split == "train", self.settings.version_2_with_negative, counts)
+        examples = squad.read_examples(
+            path, split == "train", self.settings.version_2_with_negative, counts
+        )
         if counts["not_found"]:
-            warn(f"{path}: {counts['not_found']:,} questions are skipped, because their answer is not at its "
-                 "answer_start in the context")
+            warn(
+                f"{path}: {counts['not_found']:,} questions are skipped, because their answer is not at its "
+                "answer_start in the context"
+            )
         if counts["empty"]:
             warn(f"{path}: {counts['empty']:,} questions are empty or have an empty context")
         return examples
@@ -95,7 +139,9 @@ class SpanLabelerData(TaskData):
         Returns their number.
         """
         random.Random(SHUFFLE_SEED).shuffle(self.examples("train"))
-        return squad.write_records(path, self.convert("train", tokenizer), self.max_seq_length, is_training=True)
+        return squad.write_records(
+            path, self.convert("train", tokenizer), self.max_seq_length, is_training=True
+        )
 
     def convert(self, split, tokenizer):
         """Yields the windows of a split and prints their number at the end.
@@ -109,14 +155,22 @@ class SpanLabelerData(TaskData):
             raise InputError(f"`{name}`={path}: contains no context with words")
         note = ""
         if counts["long_questions"]:
-            note = (f"; {counts['long_questions']:,} questions are truncated to --max_query_length="
-                    f"{self.settings.max_query_length} tokens")
+            note = (
+                f"; {counts['long_questions']:,} questions are truncated to --max_query_length="
+                f"{self.settings.max_query_length} tokens"
+            )
         warn(f"{path}: {len(examples):,} questions, {counts['windows']:,} windows{note}")
 
     def _create_windows(self, examples, tokenizer, is_training, counts=None):
         return squad.convert_examples_to_features(
-            examples, tokenizer, self.max_seq_length, self.settings.doc_stride, self.settings.max_query_length,
-            is_training, counts)
+            examples,
+            tokenizer,
+            self.max_seq_length,
+            self.settings.doc_stride,
+            self.settings.max_query_length,
+            is_training,
+            counts,
+        )
 
     def _file(self, split):
         """Returns the name of the setting for the file of a split, and its value."""
@@ -132,4 +186,7 @@ class SpanLabelerData(TaskData):
 
     @property
     def metadata_fields(self):
-        return {"doc_stride": self.settings.doc_stride, "max_query_length": self.settings.max_query_length}
+        return {
+            "doc_stride": self.settings.doc_stride,
+            "max_query_length": self.settings.max_query_length,
+        }

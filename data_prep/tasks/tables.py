@@ -72,9 +72,15 @@ def is_csv(path):
 def check_width(path, line, fields, width):
     """Raises InputError with file and line unless a row has `width` fields, as the header has."""
     if len(fields) != width:
-        advice = "enclose texts that contain commas in double quotes" if is_csv(path) else "texts cannot contain tabs"
-        raise InputError(f"{path}:{line}: must have {width} columns, but has {len(fields)}"
-                         + f"; {advice}" * (len(fields) > width))
+        advice = (
+            "enclose texts that contain commas in double quotes"
+            if is_csv(path)
+            else "texts cannot contain tabs"
+        )
+        raise InputError(
+            f"{path}:{line}: must have {width} columns, but has {len(fields)}"
+            + f"; {advice}" * (len(fields) > width)
+        )
 
 
 def list_names(names):
@@ -82,7 +88,9 @@ def list_names(names):
 
     Quotes a name that would be ambiguous without quotes.
     """
-    return ", ".join(repr(name) if re.search(r"[\s,]", name) or not name else name for name in names)
+    return ", ".join(
+        repr(name) if re.search(r"[\s,]", name) or not name else name for name in names
+    )
 
 
 def find_position(column, header, path):
@@ -91,7 +99,9 @@ def find_position(column, header, path):
     InputError lists the names.
     """
     if column not in header:
-        raise InputError(f"{path}:1: column {column!r} does not exist; must be one of {list_names(header)}")
+        raise InputError(
+            f"{path}:1: column {column!r} does not exist; must be one of {list_names(header)}"
+        )
     return header.index(column)
 
 
@@ -129,14 +139,22 @@ def _read_json_rows(objects, path):
             keys = list(row)
             yield number, keys
         if any(key not in row for key in keys):
-            raise InputError(f"{path}:{number}: must be a JSON object with the keys {list_names(keys)}, as in the "
-                             "first line")
+            raise InputError(
+                f"{path}:{number}: must be a JSON object with the keys {list_names(keys)}, as in the "
+                "first line"
+            )
         yield number, [_to_text(row[key]) for key in keys]
 
 
 def _to_text(value):
     """Returns the text of a JSON value: a string itself, and other values as in JSON."""
-    return replace_surrogates(value) if isinstance(value, str) else "" if value is None else json.dumps(value)
+    return (
+        replace_surrogates(value)
+        if isinstance(value, str)
+        else ""
+        if value is None
+        else json.dumps(value)
+    )
 
 
 def _read_csv_rows(lines, path):
@@ -149,4 +167,3 @@ def _read_csv_rows(lines, path):
             yield reader.line_num, fields
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: {error}") from error
-

@@ -30,13 +30,17 @@ def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
       InputError: See `check_length`.
     """
     check_length(text_b is not None, max_seq_length)
-    features = {name: np.zeros([len(text_a), max_seq_length], np.int32)
-                for name in ("input_ids", "input_mask", "segment_ids")}
+    features = {
+        name: np.zeros([len(text_a), max_seq_length], np.int32)
+        for name in ("input_ids", "input_mask", "segment_ids")
+    }
     lengths = np.zeros(len(text_a), np.int64)
     for rows in _iterate_batches(len(text_a)):
         first = tokenizer.tokenize(text_a[rows])
         second = None if text_b is None else tokenizer.tokenize(text_b[rows])
-        packed, _ = tokenization.pack(tokenizer, first, second, max_seq_length=max_seq_length, static_length=True)
+        packed, _ = tokenization.pack(
+            tokenizer, first, second, max_seq_length=max_seq_length, static_length=True
+        )
         for name, values in features.items():
             values[rows] = packed[name]
         lengths[rows] = first.row_lengths()
@@ -70,8 +74,14 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
     for batch in _iterate_batches(len(text_a)):
         second = None if text_b is None else tokenizer.tokenize(text_b[batch])
         encoded, row, cut = tokenization.pack_windows(
-            tokenizer, tokenizer.tokenize(text_a[batch]), second, max_seq_length=max_seq_length, stride=stride,
-            max_windows=max_windows, static_length=True)
+            tokenizer,
+            tokenizer.tokenize(text_a[batch]),
+            second,
+            max_seq_length=max_seq_length,
+            stride=stride,
+            max_windows=max_windows,
+            static_length=True,
+        )
         parts.append({name: value.numpy() for name, value in encoded.items()})
         rows.append(batch.start + row.numpy())
         was_cut.append(cut.numpy())
@@ -79,7 +89,9 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
     counts = np.bincount(rows, minlength=len(text_a))
     # Number of each window in its text.
     numbers = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    features = {name: np.zeros([len(text_a), counts.max(), max_seq_length], np.int32) for name in parts[0]}
+    features = {
+        name: np.zeros([len(text_a), counts.max(), max_seq_length], np.int32) for name in parts[0]
+    }
     for name, values in features.items():
         values[rows, numbers] = np.concatenate([part[name] for part in parts])
     return features, counts, np.concatenate(was_cut)
@@ -90,8 +102,10 @@ def check_length(is_pair, max_seq_length):
     of a pair."""
     shortest = 5 if is_pair else 3
     if max_seq_length < shortest:
-        raise InputError(f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], and a "
-                         "token of each text")
+        raise InputError(
+            f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], and a "
+            "token of each text"
+        )
 
 
 def describe_truncated(rows, lengths, is_pair, max_seq_length):
@@ -106,8 +120,10 @@ def describe_truncated(rows, lengths, is_pair, max_seq_length):
     excess = np.maximum(0, lengths + (3 if is_pair else 2) - max_seq_length)
     if not excess.any():
         return []
-    return [f"{np.count_nonzero(excess):,} {rows} are longer than --max_seq_length={max_seq_length} and are truncated: "
-            f"{excess.sum():,} of all {lengths.sum():,} tokens are dropped"]
+    return [
+        f"{np.count_nonzero(excess):,} {rows} are longer than --max_seq_length={max_seq_length} and are truncated: "
+        f"{excess.sum():,} of all {lengths.sum():,} tokens are dropped"
+    ]
 
 
 def _iterate_batches(num_rows):

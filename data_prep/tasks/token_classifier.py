@@ -12,8 +12,10 @@ from bert_tf.files import describe_dropped_bytes
 from data_prep.tasks import conll, word_features
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
-WORDS_FILE = ("File with one word per line, columns separated by tabs or spaces, and an empty line after each "
-              "sentence, or a treebank in CoNLL-U format (.conllu)")
+WORDS_FILE = (
+    "File with one word per line, columns separated by tabs or spaces, and an empty line after each "
+    "sentence, or a treebank in CoNLL-U format (.conllu)"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,22 +25,37 @@ class Settings(TaskSettings):
     kind: ClassVar = "token_classifier"
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
-    train_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_train.",
-                                     required=TRAINS, role=roles.INPUT_FILE)
-    dev_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_eval.",
-                                   required="do_eval", role=roles.INPUT_FILE)
-    test_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_predict.",
-                                    required="do_predict", role=roles.INPUT_FILE)
-    token_column: int = setting(0, "0-based column of the word; negative values count from the last column, -1.")
+    train_file: str | None = setting(
+        None, f"{WORDS_FILE}. Required with --do_train.", required=TRAINS, role=roles.INPUT_FILE
+    )
+    dev_file: str | None = setting(
+        None, f"{WORDS_FILE}. Required with --do_eval.", required="do_eval", role=roles.INPUT_FILE
+    )
+    test_file: str | None = setting(
+        None,
+        f"{WORDS_FILE}. Required with --do_predict.",
+        required="do_predict",
+        role=roles.INPUT_FILE,
+    )
+    token_column: int = setting(
+        0, "0-based column of the word; negative values count from the last column, -1."
+    )
     label_column: int = setting(
-        -1, "Column of the label, optional in --test_file: entities in IOB1, IOB2, or IOBES format, or other labels.")
+        -1,
+        "Column of the label, optional in --test_file: entities in IOB1, IOB2, or IOBES format, or other labels.",
+    )
     treebank_column: str | None = setting(
-        None, "For treebanks (.conllu): column of the label. upos: universal part of speech. xpos: part of speech in "
-              "the tag set of the language. feats: all morphological features of a word as one label. Required for "
-              "treebanks.", choices=tuple(conll.TREEBANK_LABELS))
+        None,
+        "For treebanks (.conllu): column of the label. upos: universal part of speech. xpos: part of speech in "
+        "the tag set of the language. feats: all morphological features of a word as one label. Required for "
+        "treebanks.",
+        choices=tuple(conll.TREEBANK_LABELS),
+    )
     document_context: bool = setting(
-        False, "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead of sentences. "
-               "Each word is trained and predicted in the window with the most context around it.")
+        False,
+        "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead of sentences. "
+        "Each word is trained and predicted in the window with the most context around it.",
+    )
 
 
 class TokenClassifierData(TaskData):
@@ -57,33 +74,51 @@ class TokenClassifierData(TaskData):
     def _read_examples(self, split):
         path, column = getattr(self.settings, f"{split}_file"), self.settings.treebank_column
         if conll.is_treebank(path) and column is None:
-            raise InputError(f"`treebank_column` is required for the treebank `{split}_file`={path}; set "
-                             f"{' or '.join(conll.TREEBANK_LABELS)}")
+            raise InputError(
+                f"`treebank_column` is required for the treebank `{split}_file`={path}; set "
+                f"{' or '.join(conll.TREEBANK_LABELS)}"
+            )
         if column is not None and not conll.is_treebank(path):
-            raise InputError(f"requires treebanks, but `{split}_file`={path} does not end in {conll.TREEBANK_SUFFIX}",
-                             "treebank_column", column)
+            raise InputError(
+                f"requires treebanks, but `{split}_file`={path} does not end in {conll.TREEBANK_SUFFIX}",
+                "treebank_column",
+                column,
+            )
         return self._read_sentences(path, has_labels=split != "test")
 
     def _read_sentences(self, path, has_labels):
-        column = self.settings.label_column if self.settings.treebank_column is None else self.settings.treebank_column
-        return conll.read_sentences(path, self.settings.token_column, column if has_labels else None)
+        column = (
+            self.settings.label_column
+            if self.settings.treebank_column is None
+            else self.settings.treebank_column
+        )
+        return conll.read_sentences(
+            path, self.settings.token_column, column if has_labels else None
+        )
 
     def read(self, split, tokenizer):
         """See TaskData."""
         sentences, document_context = self.examples(split), self.settings.document_context
         features, num_truncated = word_features.convert_sentences_to_features(
-            sentences, self.labels, tokenizer, self.max_seq_length,
-            allow_unknown=split == "dev", document_context=document_context)
+            sentences,
+            self.labels,
+            tokenizer,
+            self.max_seq_length,
+            allow_unknown=split == "dev",
+            document_context=document_context,
+        )
         notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
         if document_context:
             notes += f" in {len(features['input_ids']):,} windows of {len(set(sentences.documents)):,} documents"
         elif len(features["input_ids"]) > len(sentences):
-            notes += (f" in {len(features['input_ids']):,} rows; sentences longer than --max_seq_length="
-                      f"{self.max_seq_length} are split")
+            notes += (
+                f" in {len(features['input_ids']):,} rows; sentences longer than --max_seq_length="
+                f"{self.max_seq_length} are split"
+            )
         if num_truncated:
             notes += f"; {num_truncated:,} words are longer than a row and are truncated"
         if num_unknown := int((features["label_ids"] == word_features.UNKNOWN_WORD).sum()):
-            notes += (f"; {num_unknown:,} words have a label that the training data lacks and count as misclassified")
+            notes += f"; {num_unknown:,} words have a label that the training data lacks and count as misclassified"
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
@@ -92,7 +127,8 @@ class TokenClassifierData(TaskData):
     def _read_unlabeled(self, path, tokenizer):
         sentences = self._read_sentences(path, has_labels=False)
         return word_features.convert_sentences_to_features(
-            sentences, self.metadata.labels, tokenizer, self.max_seq_length)[0]
+            sentences, self.metadata.labels, tokenizer, self.max_seq_length
+        )[0]
 
     @property
     def metadata_fields(self):

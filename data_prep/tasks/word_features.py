@@ -18,8 +18,9 @@ IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.
 UNKNOWN_WORD = -2  # Label ID of words with a label that training lacks: no loss, but misclassified.
 
 
-def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, allow_unknown=False,
-                                  document_context=False):
+def convert_sentences_to_features(
+    sentences, names, tokenizer, max_seq_length, allow_unknown=False, document_context=False
+):
     """Converts sentences to features.
 
     Splits longer sentences between words into rows that are as full as possible.
@@ -57,20 +58,33 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, a
     word_ids = [token_ids or [tokenizer.unk_id] for token_ids in word_ids]
     num_truncated = sum(len(token_ids) > max_tokens for token_ids in word_ids)
     word_ids = [token_ids[:max_tokens] for token_ids in word_ids]
-    labels = itertools.chain(*sentences.labels) if sentences.labels is not None else [names[0]] * len(word_ids)
+    labels = (
+        itertools.chain(*sentences.labels)
+        if sentences.labels is not None
+        else [names[0]] * len(word_ids)
+    )
     labels = [label_ids.get(label, UNKNOWN_WORD) for label in labels]
-    find_bounds, split = (_find_documents, compute_windows) if document_context else (_find_sentences, _split_sentence)
+    find_bounds, split = (
+        (_find_documents, compute_windows)
+        if document_context
+        else (_find_sentences, _split_sentence)
+    )
     rows = []  # IDs and label IDs of the tokens of each row.
     for begin, end in find_bounds(sentences):
         for start, stop, first, last in split(list(map(len, word_ids[begin:end])), max_tokens):
             row_ids, row_labels = [], []
             for word in range(begin + start, begin + stop):
                 is_counted = begin + first <= word < begin + last
-                row_labels += [labels[word] if is_counted else IGNORED, *[IGNORED] * (len(word_ids[word]) - 1)]
+                row_labels += [
+                    labels[word] if is_counted else IGNORED,
+                    *[IGNORED] * (len(word_ids[word]) - 1),
+                ]
                 row_ids += word_ids[word]
             rows.append((row_ids, row_labels))
-    features = {name: np.zeros([len(rows), max_seq_length], np.int32)
-                for name in ("input_ids", "input_mask", "segment_ids", "label_ids")}
+    features = {
+        name: np.zeros([len(rows), max_seq_length], np.int32)
+        for name in ("input_ids", "input_mask", "segment_ids", "label_ids")
+    }
     features["label_ids"][:] = IGNORED
     for row, (row_ids, row_labels) in enumerate(rows):
         end = len(row_ids) + 2
@@ -88,8 +102,10 @@ def _find_sentences(sentences):
 def _find_documents(sentences):
     """Yields start and stop of each document of Sentences among their words."""
     if not any(sentences.documents or ()):
-        raise InputError(f"`document_context`=True: requires rows that begin with {DOCUMENT_START}, one per document, "
-                         f"but {sentences.path} contains none")
+        raise InputError(
+            f"`document_context`=True: requires rows that begin with {DOCUMENT_START}, one per document, "
+            f"but {sentences.path} contains none"
+        )
     bounds = zip(sentences.documents, _find_sentences(sentences), strict=True)
     for _, group in itertools.groupby(bounds, lambda document: document[0]):
         group = [bound for _, bound in group]
@@ -107,7 +123,9 @@ def _split_sentence(lengths, max_tokens):
             starts.append(word)
             room = max_tokens
         room -= length
-    return [(start, stop, start, stop) for start, stop in itertools.pairwise([*starts, len(lengths)])]
+    return [
+        (start, stop, start, stop) for start, stop in itertools.pairwise([*starts, len(lengths)])
+    ]
 
 
 def compute_windows(lengths, max_tokens):
@@ -137,16 +155,27 @@ def compute_windows(lengths, max_tokens):
         if not bounds or stop > bounds[-1][1]:
             bounds.append((start, stop))
         # Every word must be in a window, however long words are.
-        start = min(stop, max(start + 1, bisect.bisect_left(offsets, offsets[start] + max_tokens // 2)))
+        start = min(
+            stop, max(start + 1, bisect.bisect_left(offsets, offsets[start] + max_tokens // 2))
+        )
     bounds.append((bisect.bisect_left(offsets, offsets[-1] - max_tokens), num_words))
     best, number = [], 0  # Best window of each word; the first for ties.
     for word in range(num_words):
         while number + 1 < len(bounds) and (
-                _count_context(offsets, word, *bounds[number + 1]) > _count_context(offsets, word, *bounds[number])):
+            _count_context(offsets, word, *bounds[number + 1])
+            > _count_context(offsets, word, *bounds[number])
+        ):
             number += 1
         best.append(number)
-    counted = [(bisect.bisect_left(best, number), bisect.bisect_right(best, number)) for number in range(len(bounds))]
-    return [(*bound, first, last) for bound, (first, last) in zip(bounds, counted, strict=True) if first < last]
+    counted = [
+        (bisect.bisect_left(best, number), bisect.bisect_right(best, number))
+        for number in range(len(bounds))
+    ]
+    return [
+        (*bound, first, last)
+        for bound, (first, last) in zip(bounds, counted, strict=True)
+        if first < last
+    ]
 
 
 def _count_context(offsets, word, start, stop):
@@ -160,9 +189,16 @@ def _count_context(offsets, word, start, stop):
 def _check_known(sentences, ids, allow_unknown):
     """Raises InputError with file and line unless all labels are in `ids`, or some if
     `allow_unknown`."""
-    unknown = [(line, label) for line, label in zip(
-        itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True) if label not in ids]
+    unknown = [
+        (line, label)
+        for line, label in zip(
+            itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True
+        )
+        if label not in ids
+    ]
     if unknown and not (allow_unknown and len(unknown) < sentences.num_words):
         line, label = unknown[0]
-        raise InputError(f"{sentences.path}:{line}: unknown label {label!r}; the training data has the labels "
-                         f"{tables.list_names(ids)}")
+        raise InputError(
+            f"{sentences.path}:{line}: unknown label {label!r}; the training data has the labels "
+            f"{tables.list_names(ids)}"
+        )

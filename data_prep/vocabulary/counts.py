@@ -57,8 +57,12 @@ def count_words(paths, settings):
       InputError: If a .gz file is damaged, or a file is UTF-16. The message names the file.
     """
     words, characters, num_dropped, num_garbled = collections.Counter(), collections.Counter(), 0, 0
-    progress = tqdm(total=sum(files.at(path).size() for path in paths), desc="counting words", unit="B",
-                    unit_scale=True)
+    progress = tqdm(
+        total=sum(files.at(path).size() for path in paths),
+        desc="counting words",
+        unit="B",
+        unit_scale=True,
+    )
     with progress:
         for block_words, compressed_size, garbled in _count_blocks(paths, settings):
             for word, count in block_words.items():
@@ -82,7 +86,7 @@ def _drop_rarest(words, limit):
     if len(words) <= limit:
         return 0
     by_count = sorted(words, key=words.get, reverse=True)  # Stable: ties keep their order.
-    return sum(words.pop(word) for word in by_count[limit // 2:])
+    return sum(words.pop(word) for word in by_count[limit // 2 :])
 
 
 def _count_blocks(paths, settings):
@@ -93,12 +97,18 @@ def _count_blocks(paths, settings):
     strip_accents = lower_case if settings.strip_accents is None else settings.strip_accents
     # No word extends across a space or a line end, and neither byte occurs inside a UTF-8
     # character.
-    blocks = (block for path in paths for block in read_blocks(path, block_bytes=BLOCK_BYTES, separator=b" "))
+    blocks = (
+        block
+        for path in paths
+        for block in read_blocks(path, block_bytes=BLOCK_BYTES, separator=b" ")
+    )
     if num_workers == 1 or sum(files.at(path).size() for path in paths) <= BLOCK_BYTES:
         for block in blocks:
             yield _count_block(block, lower_case, strip_accents)
         return
-    with contextlib.closing(map_in_processes(_count_block, blocks, num_workers, lower_case, strip_accents)) as counted:
+    with contextlib.closing(
+        map_in_processes(_count_block, blocks, num_workers, lower_case, strip_accents)
+    ) as counted:
         yield from counted
 
 
@@ -115,5 +125,7 @@ def _count_block(block, lower_case, strip_accents):
     for chunk, count in collections.Counter(chunks(text.decode())).items():
         for word in split_chunk(chunk, lower_case, strip_accents):
             counts[word] += count
-    short_words = {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}
+    short_words = {
+        word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS
+    }
     return short_words, size, num_garbled

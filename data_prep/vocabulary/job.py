@@ -26,35 +26,54 @@ def run(settings):
     """
     started = time.monotonic()
     input_files = paths.expand_globs("input_file", settings.input_file)
-    if files.at(settings.vocab_file).absolute() in (files.at(path).absolute() for path in input_files):
-        raise InputError("would overwrite a file of `input_file`; choose another path", "vocab_file",
-                         settings.vocab_file)
+    if files.at(settings.vocab_file).absolute() in (
+        files.at(path).absolute() for path in input_files
+    ):
+        raise InputError(
+            "would overwrite a file of `input_file`; choose another path",
+            "vocab_file",
+            settings.vocab_file,
+        )
     initial = None
     if settings.initial_vocab is not None:
         initial = read_vocabulary(settings.initial_vocab)
         if settings.vocab_size not in (None, len(initial)):
-            raise InputError(f"`vocab_size`={settings.vocab_size}: must be {len(initial)}, the size of "
-                             "`initial_vocab`; unset `vocab_size`")
+            raise InputError(
+                f"`vocab_size`={settings.vocab_size}: must be {len(initial)}, the size of "
+                "`initial_vocab`; unset `vocab_size`"
+            )
     counts = count_words(input_files, settings)
     if not counts.words:
         raise InputError(f"`input_file`={settings.input_file}: contains no words")
     if counts.num_garbled:
         announce(f"`input_file`: {files.describe_dropped_bytes(counts.num_garbled)}")
     if counts.num_dropped:
-        announce(f"dropped {counts.num_dropped:,} occurrences of rare words, since the text has over "
-                 f"{MAX_DISTINCT_WORDS:,} distinct words")
+        announce(
+            f"dropped {counts.num_dropped:,} occurrences of rare words, since the text has over "
+            f"{MAX_DISTINCT_WORDS:,} distinct words"
+        )
     if initial:
         announce(f"{settings.initial_vocab}: {learner.describe(initial, counts.words)}")
-        entries = learner.fill_unused(initial, counts.words, settings.min_count, settings.num_unused or 0)
+        entries = learner.fill_unused(
+            initial, counts.words, settings.min_count, settings.num_unused or 0
+        )
     else:
         entries = learner.learn_vocabulary(
-            counts, settings.vocab_size or DEFAULT_VOCAB_SIZE, settings.min_count,
+            counts,
+            settings.vocab_size or DEFAULT_VOCAB_SIZE,
+            settings.min_count,
             DEFAULT_NUM_UNUSED if settings.num_unused is None else settings.num_unused,
-            show_progress=sys.stderr.isatty())
+            show_progress=sys.stderr.isatty(),
+        )
     content = "".join(f"{entry}\n" for entry in entries).encode()
     if files.at(settings.vocab_file).exists() and files.read_bytes(settings.vocab_file) != content:
-        raise InputError("is another vocabulary, which records and models may use; delete it, or choose another path",
-                         "vocab_file", settings.vocab_file)
+        raise InputError(
+            "is another vocabulary, which records and models may use; delete it, or choose another path",
+            "vocab_file",
+            settings.vocab_file,
+        )
     with files.new_file(settings.vocab_file, "wb") as file:
         file.write(content)
-    announce(f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; {time.monotonic() - started:.1f} s")
+    announce(
+        f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; {time.monotonic() - started:.1f} s"
+    )

@@ -48,18 +48,27 @@ def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progre
       InputError: If the characters do not fit into `vocab_size`, or if the text is too small for
         it.
     """
-    specials = [*BEFORE_UNUSED, *(f"[unused{number}]" for number in range(num_unused)), *AFTER_UNUSED]
+    specials = [
+        *BEFORE_UNUSED,
+        *(f"[unused{number}]" for number in range(num_unused)),
+        *AFTER_UNUSED,
+    ]
     characters = _find_character_entries(counts.characters, min_count)
     smallest = len(specials) + len(characters)
     if vocab_size < smallest:
         raise InputError(
             f"`vocab_size`={vocab_size}: must be at least {smallest}, for {len(specials)} special entries and "
-            f"{len(characters)} entries for the characters of the text; increase it or `min_count`")
-    tokens = _merge_tokens(counts.words, characters, vocab_size - len(specials), min_count, show_progress)
+            f"{len(characters)} entries for the characters of the text; increase it or `min_count`"
+        )
+    tokens = _merge_tokens(
+        counts.words, characters, vocab_size - len(specials), min_count, show_progress
+    )
     num_entries = len(specials) + len(tokens)
     if num_entries < vocab_size:
-        raise InputError(f"`vocab_size`={vocab_size}: the text yields only {num_entries} entries with "
-                         f"`min_count`={min_count}; decrease either, or add text")
+        raise InputError(
+            f"`vocab_size`={vocab_size}: the text yields only {num_entries} entries with "
+            f"`min_count`={min_count}; decrease either, or add text"
+        )
     return specials + tokens
 
 
@@ -83,17 +92,22 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     Raises:
       InputError: If the vocabulary has at most `num_unused` such slots.
     """
-    slots = [index for index, entry in enumerate(vocabulary)
-             if entry.startswith("[unused") and entry.endswith("]")]
+    slots = [
+        index
+        for index, entry in enumerate(vocabulary)
+        if entry.startswith("[unused") and entry.endswith("]")
+    ]
     if len(slots) <= num_unused:
-        raise InputError(f"`num_unused`={num_unused}: `initial_vocab` has only {len(slots)} [unusedN] entries, so "
-                         "none remain to replace")
+        raise InputError(
+            f"`num_unused`={num_unused}: `initial_vocab` has only {len(slots)} [unusedN] entries, so "
+            "none remain to replace"
+        )
     known = set(vocabulary)
     savings = {}
     for word, count in words.items():
         if count >= min_count and word not in known and len(word) <= MAX_TOKEN_CHARACTERS:
             savings[word] = count * ((count_tokens(word, known) or len(word) + 1) - 1)
-    chosen = sorted(savings, key=lambda word: (-savings[word], word))[:len(slots) - num_unused]
+    chosen = sorted(savings, key=lambda word: (-savings[word], word))[: len(slots) - num_unused]
     filled = list(vocabulary)
     for slot, word in zip(slots, chosen, strict=False):
         filled[slot] = word
@@ -127,14 +141,19 @@ def describe(vocabulary, words):
         total += count
         total_tokens += count * (num_tokens or 1)
         unknown += 0 if num_tokens else count
-    return (f"{len(vocabulary):,} entries; {total:,} words, {len(words):,} distinct; "
-            f"{total_tokens / total:.3f} tokens per word, {unknown / total:.3%} [UNK]")
+    return (
+        f"{len(vocabulary):,} entries; {total:,} words, {len(words):,} distinct; "
+        f"{total_tokens / total:.3f} tokens per word, {unknown / total:.3%} [UNK]"
+    )
 
 
 def _find_character_entries(characters, min_count):
     frequent = sorted(character for character, count in characters.items() if count >= min_count)
-    return frequent + [f"##{character}" for character in frequent
-                       if not is_punctuation(character) and not is_cjk(character)]
+    return frequent + [
+        f"##{character}"
+        for character in frequent
+        if not is_punctuation(character) and not is_cjk(character)
+    ]
 
 
 def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
@@ -150,9 +169,13 @@ def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
     scale = max(1, sum(learned_words.values()) / MAX_LEARNED_OCCURRENCES)
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trainer = trainers.BpeTrainer(vocab_size=num_tokens, min_frequency=max(1, round(min_count / scale)),
-                                  max_token_length=MAX_TOKEN_CHARACTERS, show_progress=show_progress,
-                                  initial_alphabet=list(entry_of_symbol))
+    trainer = trainers.BpeTrainer(
+        vocab_size=num_tokens,
+        min_frequency=max(1, round(min_count / scale)),
+        max_token_length=MAX_TOKEN_CHARACTERS,
+        show_progress=show_progress,
+        initial_alphabet=list(entry_of_symbol),
+    )
     tokenizer.train_from_iterator(_encode_words(learned_words, entry_of_symbol, scale), trainer)
     learned = tokenizer.get_vocab()
     tokens = []
@@ -169,8 +192,11 @@ def _split_word(word):
 def _select_words(words, characters, min_count):
     """Returns the most frequent words and their counts, without words that a rare character
     makes [UNK] in any case."""
-    frequent = [word for word, count in words.items()
-                if count >= min_count and characters.issuperset(_split_word(word))]
+    frequent = [
+        word
+        for word, count in words.items()
+        if count >= min_count and characters.issuperset(_split_word(word))
+    ]
     frequent.sort(key=lambda word: (-words[word], word))
     return {word: words[word] for word in frequent[:MAX_LEARNED_WORDS]}
 

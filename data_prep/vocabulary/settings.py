@@ -16,27 +16,54 @@ class VocabularySettings(Settings):
     """Settings for learning a vocabulary."""
 
     input_file: str | None = setting(
-        None, "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "
-              "except hidden ones. Files that end in .gz are decompressed.", required=True, role=roles.INPUT_FILES)
-    vocab_file: str | None = setting(None, "Vocabulary to write, one entry per line.",
-                                     required=True, role=roles.OUTPUT_FILE)
+        None,
+        "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "
+        "except hidden ones. Files that end in .gz are decompressed.",
+        required=True,
+        role=roles.INPUT_FILES,
+    )
+    vocab_file: str | None = setting(
+        None, "Vocabulary to write, one entry per line.", required=True, role=roles.OUTPUT_FILE
+    )
     vocab_size: int | None = setting(
-        None, f"Number of entries, the same as vocab_size of the model. Defaults to {DEFAULT_VOCAB_SIZE}, or with "
-              "`initial_vocab` to its size.", lower=1, most=MOST_ENTRIES)
-    do_lower_case: bool = setting(True, "Lowercase the text and strip accents. Use the same value in all later steps.")
+        None,
+        f"Number of entries, the same as vocab_size of the model. Defaults to {DEFAULT_VOCAB_SIZE}, or with "
+        "`initial_vocab` to its size.",
+        lower=1,
+        most=MOST_ENTRIES,
+    )
+    do_lower_case: bool = setting(
+        True, "Lowercase the text and strip accents. Use the same value in all later steps."
+    )
     strip_accents: bool | None = setting(
-        None, "Strip accents. Defaults to --do_lower_case. Use the same value in all later steps.")
-    min_count: int = setting(2, "Minimum count of words, tokens, and characters to learn; words with rarer characters "
-                                "are [UNK].", lower=1)
+        None, "Strip accents. Defaults to --do_lower_case. Use the same value in all later steps."
+    )
+    min_count: int = setting(
+        2,
+        "Minimum count of words, tokens, and characters to learn; words with rarer characters "
+        "are [UNK].",
+        lower=1,
+    )
     num_unused: int | None = setting(
-        None, f"Number of [unusedN] entries, for later words. Defaults to {DEFAULT_NUM_UNUSED}. With `initial_vocab`, "
-              "number of its [unusedN] entries to keep; defaults to 0.", lower=0, most=MOST_ENTRIES)
+        None,
+        f"Number of [unusedN] entries, for later words. Defaults to {DEFAULT_NUM_UNUSED}. With `initial_vocab`, "
+        "number of its [unusedN] entries to keep; defaults to 0.",
+        lower=0,
+        most=MOST_ENTRIES,
+    )
     initial_vocab: str | None = setting(
-        None, "Existing vocabulary: words of the text replace its [unusedN] entries, and all other entries keep their "
-              "IDs, so that its checkpoint remains compatible.", role=roles.INPUT_FILE)
-    num_workers: int | None = setting(None, "Number of processes that count words. Defaults to one per core.", lower=1)
+        None,
+        "Existing vocabulary: words of the text replace its [unusedN] entries, and all other entries keep their "
+        "IDs, so that its checkpoint remains compatible.",
+        role=roles.INPUT_FILE,
+    )
+    num_workers: int | None = setting(
+        None, "Number of processes that count words. Defaults to one per core.", lower=1
+    )
 
     def check(self):
         """See Settings."""
         if self.initial_vocab == "":
-            raise InputError("is empty; set the path of a vocabulary, or omit it", "initial_vocab", "")
+            raise InputError(
+                "is empty; set the path of a vocabulary, or omit it", "initial_vocab", ""
+            )

@@ -50,17 +50,24 @@ def run(settings):
         raise InputError(f"`input_file`={settings.input_file}: contains no text")
     dependencies = None
     if settings.treebank:  # An error must not come after hours.
-        names = dict.fromkeys(name for sentence in reading.read_sentences(settings.treebank)
-                              for name in sentence.relations)
+        names = dict.fromkeys(
+            name
+            for sentence in reading.read_sentences(settings.treebank)
+            for name in sentence.relations
+        )
         dependencies = Dependencies(list(names), len(observer.heads))
     measures, num_texts, num_cut = _measure_texts(observer, settings)
-    num_sentences, num_skipped = _add_sentences(dependencies, observer, settings) if dependencies else (0, 0)
+    num_sentences, num_skipped = (
+        _add_sentences(dependencies, observer, settings) if dependencies else (0, 0)
+    )
     curve = _measure_curve(fine_tuned, settings.importance_examples) if fine_tuned else None
     folder = settings.output_dir
     _write(folder, observer.heads, measures, dependencies)
     if curve:
         _write_importance(folder, *curve, fine_tuned.task.metric)
-    _remove_earlier(settings, {"relations": bool(dependencies), "importance": bool(curve), "curve": bool(curve)})
+    _remove_earlier(
+        settings, {"relations": bool(dependencies), "importance": bool(curve), "curve": bool(curve)}
+    )
     sentences = f", {num_sentences:,} sentences" if dependencies else ""
     notes = [f"; truncated texts: {num_cut:,}"] * bool(num_cut)
     notes += [f"; sentences skipped as too long: {num_skipped:,}"] * bool(num_skipped)
@@ -70,6 +77,7 @@ def run(settings):
 def _measure_texts(observer, settings):
     """Returns the means of all measures, float64 [K, M], and the numbers of texts and of
     truncated texts."""
+
     def compute_sums(features):
         return observer.sum_measures(observer.compute_attention(features), features)
 
@@ -77,8 +85,12 @@ def _measure_texts(observer, settings):
     sums, num_texts, num_cut = (0.0, 0.0), 0, 0
     for window in _read_windows(reading.read_texts(settings.input_file, settings.treebank), "text"):
         for features, was_cut in reading.text_batches(
-                observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size):
-            sums = [total + value.numpy().astype(float) for total, value in zip(sums, step(features), strict=True)]
+            observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
+        ):
+            sums = [
+                total + value.numpy().astype(float)
+                for total, value in zip(sums, step(features), strict=True)
+            ]
             num_cut += int(was_cut.sum())
         num_texts += len(window)
     return compute_means(*sums), num_texts, num_cut
@@ -89,18 +101,26 @@ def _add_sentences(dependencies, observer, settings):
 
     Returns the numbers of sentences and of skipped ones, which are too long.
     """
+
     def find_hits(features, words, heads):
-        attention = [behaviors.word_attention(each, words, tf.shape(heads)[1])
-                     for each in observer.compute_attention(features)]
+        attention = [
+            behaviors.word_attention(each, words, tf.shape(heads)[1])
+            for each in observer.compute_attention(features)
+        ]
         return tf.concat([behaviors.hits(each, heads) for each in attention], axis=2)
 
     step = _trace(find_hits)
     num_sentences = num_read = 0
     for window in _read_windows(reading.read_sentences(settings.treebank), "sentence"):
         for places, features, words, heads in reading.sentence_batches(
-                observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size):
-            dependencies.add(num_sentences + places, [window[place].relations for place in places], heads.numpy(),
-                             step(features, words, heads).numpy())
+            observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
+        ):
+            dependencies.add(
+                num_sentences + places,
+                [window[place].relations for place in places],
+                heads.numpy(),
+                step(features, words, heads).numpy(),
+            )
             num_read += len(places)
         num_sentences += len(window)
     return num_sentences, num_sentences - num_read
@@ -124,8 +144,10 @@ def _measure_curve(model, num_examples):
     rng = np.random.default_rng(SEED)
     orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
     orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(RANDOM_ORDERS)}
-    by_head = [{"layer": heads[place][0], "head": heads[place][1], "importance": values[place]}
-               for place in np.argsort(-values, kind="stable")]
+    by_head = [
+        {"layer": heads[place][0], "head": heads[place][1], "importance": values[place]}
+        for place in np.argsort(-values, kind="stable")
+    ]
     return by_head, _score_orders(model, np.array([layer for layer, _ in heads]), orders)
 
 
@@ -133,8 +155,10 @@ def _score_orders(model, layer_of, orders):
     """Returns the points of the curve. `layer_of`: int [K]; `orders`: dict of name -> int [K]."""
     network, task = model.make_model(), model.task
     counts = np.unique(np.linspace(0, len(layer_of), CURVE_POINTS + 1).round().astype(int)).tolist()
-    masks = [tf.Variable(tf.ones([int((layer_of == layer).sum())]))
-             for layer in range(len(get_layers(network.encoder)))]
+    masks = [
+        tf.Variable(tf.ones([int((layer_of == layer).sum())]))
+        for layer in range(len(get_layers(network.encoder)))
+    ]
     points = [{"heads_out": count} for count in counts]
     with apply_masks(network.encoder, heads=masks):
         predictor = Predictor(tf.distribute.get_strategy(), network, per_position=task.per_position)
@@ -144,13 +168,17 @@ def _score_orders(model, layer_of, orders):
                 stays[order[:count]] = 0
                 for layer, mask in enumerate(masks):
                     mask.assign(stays[layer_of == layer])
-                outputs = predictor(task.eval_features, task.eval_batch_size, f"without {count} heads")
+                outputs = predictor(
+                    task.eval_features, task.eval_batch_size, f"without {count} heads"
+                )
                 point[name] = float(task.score(outputs)[task.metric])
     return points
 
 
 def _trace(function):
-    return tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False, reduce_retracing=True)
+    return tf.function(
+        tf.autograph.experimental.do_not_convert(function), autograph=False, reduce_retracing=True
+    )
 
 
 def _read_windows(items, unit):
@@ -166,9 +194,14 @@ def _write(folder, heads, measures, dependencies):
 
     Prints relations.
     """
-    _write_table(folder, "heads.tsv", [
-        {"layer": layer, "head": head, **dict(zip(behaviors.NAMES, values, strict=True))}
-        for (layer, head), values in zip(heads, measures, strict=True)])
+    _write_table(
+        folder,
+        "heads.tsv",
+        [
+            {"layer": layer, "head": head, **dict(zip(behaviors.NAMES, values, strict=True))}
+            for (layer, head), values in zip(heads, measures, strict=True)
+        ],
+    )
     _write_numbers(folder, heads, measures, dependencies)
     _draw_measures(folder, heads, measures)
     relations = dependencies.find_best(heads) if dependencies else []
@@ -176,12 +209,35 @@ def _write(folder, heads, measures, dependencies):
         return
     _write_table(folder, "relations.tsv", relations)
     _draw_relations(folder, relations)
-    rows = [[row["relation"], row["direction"], f"{row['cases']:,}", f"{row['layer']}.{row['head']}",
-             f"{row['accuracy']:.3f}", "-" if math.isnan(row["held_out"]) else f"{row['held_out']:.3f}",
-             f"{row['offset']:+}", f"{row['offset_accuracy']:.3f}"]
-            for row in _choose_directions(relations, NUM_PRINTED_RELATIONS)]
-    print(format_table(["relation", "direction", "cases", "head", "accuracy", "held out", "offset", "accuracy"], rows,
-                       num_left=2))
+    rows = [
+        [
+            row["relation"],
+            row["direction"],
+            f"{row['cases']:,}",
+            f"{row['layer']}.{row['head']}",
+            f"{row['accuracy']:.3f}",
+            "-" if math.isnan(row["held_out"]) else f"{row['held_out']:.3f}",
+            f"{row['offset']:+}",
+            f"{row['offset_accuracy']:.3f}",
+        ]
+        for row in _choose_directions(relations, NUM_PRINTED_RELATIONS)
+    ]
+    print(
+        format_table(
+            [
+                "relation",
+                "direction",
+                "cases",
+                "head",
+                "accuracy",
+                "held out",
+                "offset",
+                "accuracy",
+            ],
+            rows,
+            num_left=2,
+        )
+    )
 
 
 def _remove_earlier(settings, is_written):
@@ -190,7 +246,9 @@ def _remove_earlier(settings, is_written):
     `is_written`: Dict of name to bool.
     """
     for name in files.at(settings.output_dir).names():
-        if re.fullmatch(settings.written, name) and not is_written.get(name.partition(".")[0], True):
+        if re.fullmatch(settings.written, name) and not is_written.get(
+            name.partition(".")[0], True
+        ):
             files.at(os.path.join(settings.output_dir, name)).remove()
 
 
@@ -200,13 +258,16 @@ def _write_importance(folder, by_head, curve, metric):
     _write_table(folder, "curve.tsv", curve)
     _draw_curve(folder, curve, metric)
     for name in list(curve[0])[1:]:
-        print(f"{metric}, heads pruned by {name}: "
-              + ", ".join(f"{point['heads_out']}: {point[name]:.3f}" for point in curve))
+        print(
+            f"{metric}, heads pruned by {name}: "
+            + ", ".join(f"{point['heads_out']}: {point[name]:.3f}" for point in curve)
+        )
 
 
 def _write_table(folder, name, rows):
     """Writes dicts with the same keys, the header: float with five decimal places, NaN as an
     empty string."""
+
     def format_cell(value):
         if isinstance(value, float | np.floating):
             return "" if math.isnan(value) else f"{value:.5f}"
@@ -224,17 +285,28 @@ def _write_numbers(folder, heads, measures, dependencies):
     relations: str [R], hits: int64 [2 directions, 2 halves, R, K], cases: int64 [2 halves, R],
     offsets: int64 [O], offset_hits: int64 [2 halves, R, O].
     """
-    arrays = {"heads": np.array(heads, np.int64), "measure_names": np.array(behaviors.NAMES), "measures": measures}
+    arrays = {
+        "heads": np.array(heads, np.int64),
+        "measure_names": np.array(behaviors.NAMES),
+        "measures": measures,
+    }
     if dependencies:
-        arrays |= {"relations": np.array(dependencies.relations), "hits": dependencies.hits,
-                   "cases": dependencies.cases, "offsets": OFFSETS, "offset_hits": dependencies.offsets}
+        arrays |= {
+            "relations": np.array(dependencies.relations),
+            "hits": dependencies.hits,
+            "cases": dependencies.cases,
+            "offsets": OFFSETS,
+            "offset_hits": dependencies.offsets,
+        }
     with new_file(os.path.join(folder, "analysis.npz"), "wb") as file:
         np.savez(file, **arrays)
 
 
 def _draw_measures(folder, heads, values):
     """Plots one panel per measure with one cell per head. `values`: float64 [K, M]."""
-    shown = [place for place in range(len(behaviors.MEASURES)) if not np.isnan(values[:, place]).all()]
+    shown = [
+        place for place in range(len(behaviors.MEASURES)) if not np.isnan(values[:, place]).all()
+    ]
     rows, columns = (1 + max(column) for column in zip(*heads, strict=True))
     down = -(-len(shown) // COLUMNS)
     figure = plots.create_figure(figsize=(3.2 * COLUMNS, 0.8 + 2.6 * down), layout="constrained")
@@ -248,7 +320,7 @@ def _draw_measures(folder, heads, values):
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_locator(MaxNLocator(integer=True))
         figure.colorbar(image)
-    for panel in panels[len(shown):]:
+    for panel in panels[len(shown) :]:
         panel.set_axis_off()
     plots.save_figure(figure, os.path.join(folder, "measures.png"))
 
@@ -257,8 +329,10 @@ def _choose_directions(relations, most):
     """Returns the better direction of each of the most frequent relations, from
     Dependencies.find_best."""
     names = list(dict.fromkeys(row["relation"] for row in relations))[:most]
-    return [max((row for row in relations if row["relation"] == name), key=lambda row: row["accuracy"])
-            for name in names]
+    return [
+        max((row for row in relations if row["relation"] == name), key=lambda row: row["accuracy"])
+        for name in names
+    ]
 
 
 def _draw_relations(folder, relations):
@@ -269,14 +343,25 @@ def _draw_relations(folder, relations):
     rows = _choose_directions(relations, MAX_RELATIONS)
     figure = plots.create_figure(figsize=(9, 1.5 + 0.34 * len(rows)), layout="constrained")
     panel, places = figure.subplots(), np.arange(len(rows))
-    for shift, label, color, prefix in ((-0.2, "best head", "C0", ""), (0.2, "best offset", "C7", "offset_")):
-        values, low, high = (np.array([row[prefix + name] for row in rows]) for name in ("accuracy", "low", "high"))
+    for shift, label, color, prefix in (
+        (-0.2, "best head", "C0", ""),
+        (0.2, "best offset", "C7", "offset_"),
+    ):
+        values, low, high = (
+            np.array([row[prefix + name] for row in rows]) for name in ("accuracy", "low", "high")
+        )
         errors = [np.maximum(values - low, 0), np.maximum(high - values, 0)]
         panel.barh(places + shift, values, 0.4, xerr=errors, label=label, color=color)
-    panel.set_yticks(places, [f"{row['relation']} ({row['cases']:,}): {row['layer']}.{row['head']}" for row in rows])
+    panel.set_yticks(
+        places,
+        [f"{row['relation']} ({row['cases']:,}): {row['layer']}.{row['head']}" for row in rows],
+    )
     panel.set_ylim(len(rows) - 0.4, -0.6)  # The first is at the top.
-    panel.set(xlim=(0, 1), xlabel="fraction of cases, with 95% confidence intervals",
-              title="relation (cases): best head, in the better direction")
+    panel.set(
+        xlim=(0, 1),
+        xlabel="fraction of cases, with 95% confidence intervals",
+        title="relation (cases): best head, in the better direction",
+    )
     panel.legend()
     plots.save_figure(figure, os.path.join(folder, "relations.png"))
 
@@ -287,8 +372,18 @@ def _draw_curve(folder, curve, metric):
     figure = plots.create_figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()
     panel.plot(counts, by_importance, "o-", label="least important first")
-    panel.plot(counts, np.mean(others, axis=0), "s--", color="C7", label=f"random order, mean of {len(others)}")
-    panel.fill_between(counts, np.min(others, axis=0), np.max(others, axis=0), color="C7", alpha=0.25)
-    panel.set(xlabel=f"number of pruned heads (of {counts[-1]})", ylabel=metric.removeprefix("eval_"))
+    panel.plot(
+        counts,
+        np.mean(others, axis=0),
+        "s--",
+        color="C7",
+        label=f"random order, mean of {len(others)}",
+    )
+    panel.fill_between(
+        counts, np.min(others, axis=0), np.max(others, axis=0), color="C7", alpha=0.25
+    )
+    panel.set(
+        xlabel=f"number of pruned heads (of {counts[-1]})", ylabel=metric.removeprefix("eval_")
+    )
     panel.legend()
     plots.save_figure(figure, os.path.join(folder, "curve.png"))

@@ -66,8 +66,10 @@ def _number_words(pieces):
 
     [CLS] and [SEP] are separate words.
     """
-    goes_on = [index > 0 and piece.startswith(SUFFIX_INDICATOR) and pieces[index - 1] not in SPECIAL_PIECES
-               for index, piece in enumerate(pieces)]
+    goes_on = [
+        index > 0 and piece.startswith(SUFFIX_INDICATOR) and pieces[index - 1] not in SPECIAL_PIECES
+        for index, piece in enumerate(pieces)
+    ]
     return np.cumsum(~np.array(goes_on)) - 1
 
 
@@ -108,17 +110,30 @@ class Observer:
         # Not in task.json.
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))
         metadata = dataclasses.replace(
-            settings.served_task, kind=kind, window_stride=None,  # A text is one sequence.
-            version_2_with_negative=may_be_none, top_k=TOP_K)
-        self.servable = load_servable(**settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded")
+            settings.served_task,
+            kind=kind,
+            window_stride=None,  # A text is one sequence.
+            version_2_with_negative=may_be_none,
+            top_k=TOP_K,
+        )
+        self.servable = load_servable(
+            **settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded"
+        )
         self.metadata, self.kind = self.servable.metadata, self.servable.kind
         self.tokenizer = self.servable.tokenizer
         self.encoder = getattr(self.servable.model, "encoder", self.servable.model)
-        layers = [self.encoder.encoder_layers[number] for number in range(self.encoder.config.num_hidden_layers)]
-        sizes = [layer.attention_output.kernel.shape[0] // self.encoder.config.head_width for layer in layers]
+        layers = [
+            self.encoder.encoder_layers[number]
+            for number in range(self.encoder.config.num_hidden_layers)
+        ]
+        sizes = [
+            layer.attention_output.kernel.shape[0] // self.encoder.config.head_width
+            for layer in layers
+        ]
         self.heads = [(layer, head) for layer, size in enumerate(sizes) for head in range(size)]
-        self.is_punctuation = tf.constant([len(token) == 1 and is_punctuation(token)
-                                            for token in self.tokenizer.vocabulary])
+        self.is_punctuation = tf.constant(
+            [len(token) == 1 and is_punctuation(token) for token in self.tokenizer.vocabulary]
+        )
 
     def __call__(self, question):
         """Yields the Observations of a Question: one, or one per window of a long context, or
@@ -130,7 +145,9 @@ class Observer:
         rows = {name: tf.reshape(value, [-1, value.shape[-1]]) for name, value in features.items()}
         lengths = tf.reduce_sum(rows["input_mask"], axis=1).numpy()
         for row, length in enumerate(lengths):
-            part = "" if len(lengths) == 1 else f"{'choice' if question.choices else 'window'} {row}"
+            part = (
+                "" if len(lengths) == 1 else f"{'choice' if question.choices else 'window'} {row}"
+            )
             second = question.choices[row] if question.choices else question.text_b
             texts = [question.text_a] if second is None else [question.text_a, second]
             one = {name: value[row, tf.newaxis, :length] for name, value in rows.items()}
@@ -153,7 +170,9 @@ class Observer:
         kind = KINDS[self.kind]
         texts = [tf.constant([text]) for text in question.texts]
         if len(texts) == len(self.servable.text_inputs):
-            outputs = self.servable.answer_texts(**dict(zip(self.servable.text_inputs, texts, strict=True)))
+            outputs = self.servable.answer_texts(
+                **dict(zip(self.servable.text_inputs, texts, strict=True))
+            )
         else:  # A pair for a model of single texts, or vice versa.
             features, was_cut = self.servable.encode(*texts)
             outputs = {**self.servable.answer(features), "was_cut": was_cut}
@@ -161,33 +180,53 @@ class Observer:
 
     def _observe(self, question, texts, part, was_cut, features, answer):
         attention = self.compute_attention(features)
-        sums, counts = (value.numpy().astype(np.float64) for value in self.sum_measures(attention, features))
+        sums, counts = (
+            value.numpy().astype(np.float64) for value in self.sum_measures(attention, features)
+        )
         ids, segments = (features[name][0].numpy() for name in ("input_ids", "segment_ids"))
         pieces = [self.tokenizer.vocabulary[id_] for id_ in ids]
         numbers = _number_words(pieces)
         return Observation(
-            question, texts, part, was_cut, pieces, segments.tolist(), numbers,
-            _join_words(pieces, numbers), tf.concat(attention, axis=1)[0].numpy(), compute_means(sums, counts), answer,
-            self._compute_candidates(features))
+            question,
+            texts,
+            part,
+            was_cut,
+            pieces,
+            segments.tolist(),
+            numbers,
+            _join_words(pieces, numbers),
+            tf.concat(attention, axis=1)[0].numpy(),
+            compute_means(sums, counts),
+            answer,
+            self._compute_candidates(features),
+        )
 
     def _compute_candidates(self, features):
         """Returns `Observation.candidates` for features int32 [1, S]."""
         if self.kind != MaskedLM.name:
             return None
         ids = features["input_ids"][0].numpy()
-        places = [place for place, id_ in enumerate(ids)
-                  if id_ not in (self.tokenizer.cls_id, self.tokenizer.sep_id)]
+        places = [
+            place
+            for place, id_ in enumerate(ids)
+            if id_ not in (self.tokenizer.cls_id, self.tokenizer.sep_id)
+        ]
         candidates = [None] * len(ids)
         for start in range(0, len(places), ROWS_AT_A_TIME):
             rows = np.array(places[start : start + ROWS_AT_A_TIME])
             masked = np.tile(ids, [len(rows), 1])
             masked[np.arange(len(rows)), rows] = self.tokenizer.mask_id
             repeated = {name: tf.repeat(features[name], len(rows), axis=0) for name in FEATURES}
-            outputs = self.servable.model({**repeated, "input_ids": tf.constant(masked),
-                                           "masked_lm_positions": tf.constant(rows[:, np.newaxis], tf.int32)})
+            outputs = self.servable.model(
+                {
+                    **repeated,
+                    "input_ids": tf.constant(masked),
+                    "masked_lm_positions": tf.constant(rows[:, np.newaxis], tf.int32),
+                }
+            )
             logits = outputs["masked_lm_logits"][:, 0]  # [rows, V]
             chances = tf.nn.softmax(logits)[:, : self.tokenizer.vocab_size].numpy()
-            order = np.argsort(-chances, axis=1, kind="stable")[:, : TOP_K]
+            order = np.argsort(-chances, axis=1, kind="stable")[:, :TOP_K]
             for place, row, numbers in zip(rows, chances, order, strict=True):
                 own = None if ids[place] == self.tokenizer.mask_id else float(row[ids[place]])
                 best = [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers]

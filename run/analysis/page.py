@@ -31,17 +31,38 @@ def write(path, model, heads, observations):
       heads: List of (layer, head).
       observations: List of run.analysis.observing.Observation.
     """
-    parts = {"STYLE": _read_web_file("style.css"), "SCRIPT": "\n".join(map(_read_web_file, SCRIPTS))}
-    parts |= {f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
-              for name in ("STYLE", "SCRIPT")}
-    data = to_json(path, {
-        "model": model, "heads": heads, "texts": [_to_page_values(each) for each in observations],
-        "measures": [{"name": each.name, "title": each.title, "help": each.help, "behavior": each.is_behavior}
-                     for each in MEASURES]}, separators=(",", ":"))
+    parts = {
+        "STYLE": _read_web_file("style.css"),
+        "SCRIPT": "\n".join(map(_read_web_file, SCRIPTS)),
+    }
+    parts |= {
+        f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
+        for name in ("STYLE", "SCRIPT")
+    }
+    data = to_json(
+        path,
+        {
+            "model": model,
+            "heads": heads,
+            "texts": [_to_page_values(each) for each in observations],
+            "measures": [
+                {
+                    "name": each.name,
+                    "title": each.title,
+                    "help": each.help,
+                    "behavior": each.is_behavior,
+                }
+                for each in MEASURES
+            ],
+        },
+        separators=(",", ":"),
+    )
     parts["DATA"] = data.translate(str.maketrans(MARKUP))
     # Not within inserted text.
-    before, after = (re.sub("@@([A-Z_]+)@@", lambda match: parts[match[1]], text)
-                     for text in _read_web_file("page.html").split("@@MATRICES@@"))
+    before, after = (
+        re.sub("@@([A-Z_]+)@@", lambda match: parts[match[1]], text)
+        for text in _read_web_file("page.html").split("@@MATRICES@@")
+    )
     with new_file(path) as file:
         file.write(before)
         for number, each in enumerate(observations):
@@ -76,16 +97,28 @@ def _read_web_file(name):
 def _to_page_values(each):
     """Converts an Observation to the page's JSON values."""
     special = {"[CLS]": "cls", "[SEP]": "sep"}
-    return {"title": _format_title(each), "texts": each.texts, "pieces": each.pieces, "segments": each.segments,
-            "words": each.words.tolist(), "surfaces": each.surfaces,
-            "special": [special.get(piece, "") for piece in each.pieces], "measures": _round(each.measures.tolist()),
-            "candidates": _round(each.candidates), "answer": _format_prediction(each)}
+    return {
+        "title": _format_title(each),
+        "texts": each.texts,
+        "pieces": each.pieces,
+        "segments": each.segments,
+        "words": each.words.tolist(),
+        "surfaces": each.surfaces,
+        "special": [special.get(piece, "") for piece in each.pieces],
+        "measures": _round(each.measures.tolist()),
+        "candidates": _round(each.candidates),
+        "answer": _format_prediction(each),
+    }
 
 
 def _format_title(each):
     text = " | ".join(each.texts)
     shown = text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 1]}…"
-    notes = [note for note in (each.question.source, each.part, "truncated" if each.was_cut else "") if note]
+    notes = [
+        note
+        for note in (each.question.source, each.part, "truncated" if each.was_cut else "")
+        if note
+    ]
     return f"{shown} ({', '.join(notes)})" if notes else shown
 
 
@@ -102,13 +135,21 @@ def _format_prediction(each):
         rows = [[row["text"], f"score {row['score']:.2f}"] for row in answer["answers"]]
         summary = answer["answer"] or "no answer"
     elif "choice" in answer:
-        rows = [[choice, chance] for choice, chance in zip(each.question.choices, answer["probabilities"], strict=True)]
+        rows = [
+            [choice, chance]
+            for choice, chance in zip(each.question.choices, answer["probabilities"], strict=True)
+        ]
         summary = f"choice {answer['choice']}"
     elif "probabilities" in answer:
         rows = [[label, chance] for label, chance in answer["probabilities"].items()]
         summary = answer.get("label", ", ".join(answer.get("labels", ())) or "no label")
     else:  # numbers
         values = [value for name, value in answer.items() if name != "was_cut"]
-        rows, summary = [], ", ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in values)
+        rows, summary = (
+            [],
+            ", ".join(
+                f"{value:.3f}" if isinstance(value, float) else str(value) for value in values
+            ),
+        )
     known = "" if expected is None else f"; expected: {expected or 'no answer'}"
     return {"summary": f"Prediction: {summary}{known}", "rows": rows}

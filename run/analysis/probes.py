@@ -45,16 +45,27 @@ def run(settings):
     config = settings.model.config
     strategies.make_strategy(DeviceSettings())  # Must precede all TensorFlow computation.
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
-    sentences = {name: _read_sentences(getattr(settings, name), settings) for name in ("train_file", "dev_file")}
+    sentences = {
+        name: _read_sentences(getattr(settings, name), settings)
+        for name in ("train_file", "dev_file")
+    }
     encoder = models.BertEncoder(config)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
     (train, train_forms), (dev, dev_forms) = (
-        compute_examples(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
+        compute_examples(name, each, settings, encoder, tokenizer)
+        for name, each in sentences.items()
+    )
     result = probes.probe(train, dev, epochs=EPOCHS, learning_rate=LEARNING_RATE, seed=SEED)
     labels = sample_control_labels(train.labels, train_forms, dev_forms, SEED)
-    control = probes.probe(*(dataclasses.replace(each, labels=[labels[form] for form in forms])
-                             for each, forms in ((train, train_forms), (dev, dev_forms))),
-                           epochs=EPOCHS, learning_rate=LEARNING_RATE, seed=SEED)
+    control = probes.probe(
+        *(
+            dataclasses.replace(each, labels=[labels[form] for form in forms])
+            for each, forms in ((train, train_forms), (dev, dev_forms))
+        ),
+        epochs=EPOCHS,
+        learning_rate=LEARNING_RATE,
+        seed=SEED,
+    )
     files.at(settings.output_dir).make_dirs()
     _write(settings, train, dev, result, control)
 
@@ -63,21 +74,38 @@ def _write(settings, train, dev, result, control):
     """Writes, prints, and plots the table."""
     most_common = collections.Counter(train.labels).most_common(1)[0][0]
     majority = dev.labels.count(most_common) / len(dev.labels)
-    rows = [[str(layer), accuracy, control_accuracy, accuracy - control_accuracy, weight]
-            for layer, (accuracy, control_accuracy, weight) in enumerate(
-                zip(result.accuracy, control.accuracy, result.weights, strict=True))]
-    rows.append([MIX, result.mix_accuracy, control.mix_accuracy, result.mix_accuracy - control.mix_accuracy, 1.0])
+    rows = [
+        [str(layer), accuracy, control_accuracy, accuracy - control_accuracy, weight]
+        for layer, (accuracy, control_accuracy, weight) in enumerate(
+            zip(result.accuracy, control.accuracy, result.weights, strict=True)
+        )
+    ]
+    rows.append(
+        [
+            MIX,
+            result.mix_accuracy,
+            control.mix_accuracy,
+            result.mix_accuracy - control.mix_accuracy,
+            1.0,
+        ]
+    )
     header = ["layer", "accuracy", "control", "selectivity", "weight"]
     table = format_table(header, [[row[0], *(f"{value:.4f}" for value in row[1:])] for row in rows])
     text = table + (
         f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, {len(dev.labels):,} evaluation "
         f"examples; most common label, {most_common}: {majority:.4f}\ncenter of gravity of the mix: layer "
-        f"{result.center:.2f}; for the control task: layer {control.center:.2f}\n")
-    texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows])}
+        f"{result.center:.2f}; for the control task: layer {control.center:.2f}\n"
+    )
+    texts = {
+        "probes.txt": text,
+        "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows]),
+    }
     for name, content in texts.items():
         with new_file(os.path.join(settings.output_dir, name)) as file:
             file.write(content)
-    plots.save_figure(_draw(result, control, majority), os.path.join(settings.output_dir, "probes.png"))
+    plots.save_figure(
+        _draw(result, control, majority), os.path.join(settings.output_dir, "probes.png")
+    )
     print(text, end="")
 
 
@@ -93,7 +121,9 @@ def _draw(result, control, majority):
     above.set(ylabel="accuracy")
     above.legend(fontsize=8)
     below.bar(layers, result.weights)
-    below.axvline(result.center, color="black", linewidth=1, label=f"center of gravity {result.center:.2f}")
+    below.axvline(
+        result.center, color="black", linewidth=1, label=f"center of gravity {result.center:.2f}"
+    )
     below.set(xlabel="layer (0: embeddings)", ylabel="weight in the mix")
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.legend(fontsize=8)
@@ -120,12 +150,17 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
     """
     path, max_seq_length = getattr(settings, argument), settings.tokenizer.max_seq_length
     outputs = tf.function(
-        tf.autograph.experimental.do_not_convert(lambda features, words: _average_tokens(encoder, features, words)),
-        autograph=False, reduce_retracing=True)
+        tf.autograph.experimental.do_not_convert(
+            lambda features, words: _average_tokens(encoder, features, words)
+        ),
+        autograph=False,
+        reduce_retracing=True,
+    )
     num_read, num_words, vectors, places, labels, forms = 0, 0, [], [], [], []
     with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
         for rows, features, words, _ in reading.sentence_batches(
-                tokenizer, sentences, max_seq_length, settings.batch_size):
+            tokenizer, sentences, max_seq_length, settings.batch_size
+        ):
             embeddings = outputs(features, words).numpy().astype(EMBEDDING_DTYPE)  # [B, W, K, H]
             for row, sentence_embeddings in zip(rows, embeddings, strict=True):
                 sentence = sentences[row]
@@ -138,10 +173,14 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
             num_read += len(rows)
             bar.update(len(rows))
     if not labels:
-        raise InputError(f"`{argument}`={path}: contains no sentence of at most `max_seq_length`={max_seq_length} "
-                         "tokens with labeled words")
+        raise InputError(
+            f"`{argument}`={path}: contains no sentence of at most `max_seq_length`={max_seq_length} "
+            "tokens with labeled words"
+        )
     if num_read < len(sentences):
-        print(f"{path}: skipped {len(sentences) - num_read:,} sentences longer than --max_seq_length={max_seq_length}")
+        print(
+            f"{path}: skipped {len(sentences) - num_read:,} sentences longer than --max_seq_length={max_seq_length}"
+        )
     return probes.Examples(np.concatenate(vectors), np.array(places), labels), forms
 
 
@@ -160,13 +199,20 @@ def _read_sentences(path, settings):
         if read.num_garbled:
             print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
         if settings.label == "relations":
-            raise InputError(f"requires treebanks, but {path} does not end in {conll.TREEBANK_SUFFIX}", "label",
-                             settings.label)
-        sentences = [reading.Sentence(words, labels, [reading.ROOT] * len(words), [""] * len(words))
-                     for words, labels in zip(read.words, read.labels, strict=True)]
+            raise InputError(
+                f"requires treebanks, but {path} does not end in {conll.TREEBANK_SUFFIX}",
+                "label",
+                settings.label,
+            )
+        sentences = [
+            reading.Sentence(words, labels, [reading.ROOT] * len(words), [""] * len(words))
+            for words, labels in zip(read.words, read.labels, strict=True)
+        ]
     labels = {tag for sentence in sentences for tag in sentence.tags}
     if settings.label == "spans" and not conll.are_entity_labels(labels):
-        raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
+        raise InputError(
+            f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER"
+        )
     num_words = np.cumsum([len(sentence.words) for sentence in sentences])
     return sentences[: max(1, np.searchsorted(num_words, MAX_WORDS, side="right"))]
 
@@ -178,8 +224,13 @@ def _get_examples(sentence, label):
         return [(tag, word) for word, tag in enumerate(sentence.tags)]
     if label == "spans":
         return get_entities(sentence.tags)
-    return [(relation, word, head) for word, (relation, head) in enumerate(
-        zip(sentence.relations, sentence.heads, strict=True)) if head != reading.ROOT]
+    return [
+        (relation, word, head)
+        for word, (relation, head) in enumerate(
+            zip(sentence.relations, sentence.heads, strict=True)
+        )
+        if head != reading.ROOT
+    ]
 
 
 def _average_tokens(encoder, features, words):

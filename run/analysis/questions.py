@@ -53,8 +53,11 @@ def read_questions(settings, kind):
     decoder = files.LineDecoder()
     lines = files.read_lines(path, decoder)
     decoder.tell(path)
-    questions = [_parse_line(line.strip(), kind, f"{path}:{number}", f"line {number}")
-                 for number, line in enumerate(lines, start=1) if line.strip()]
+    questions = [
+        _parse_line(line.strip(), kind, f"{path}:{number}", f"line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
     if not questions:
         raise InputError(f"`input_file`={path}: contains no text")
     return questions
@@ -65,12 +68,16 @@ def _parse_line(text, kind, place, source=""):
     if kind == MultipleChoice.name:
         first, *others = text.split(SEPARATOR)
         if len(others) < 2:
-            raise InputError(f"{place}: multiple choice requires the text and at least two choices, separated by "
-                             "` ||| `")
+            raise InputError(
+                f"{place}: multiple choice requires the text and at least two choices, separated by "
+                "` ||| `"
+            )
         return Question(first, choices=tuple(others), source=source)
     first, second = split_pair(text)
     if kind == SpanLabeler.name and second is None:
-        raise InputError(f"{place}: a span labeler reads a question and its context, separated by ` ||| `")
+        raise InputError(
+            f"{place}: a span labeler reads a question and its context, separated by ` ||| `"
+        )
     if kind == TokenClassifier.name and second is not None:
         raise InputError(f"{place}: a token classifier reads a single text, without ` ||| `")
     return Question(first, second, source=source)
@@ -89,8 +96,12 @@ def find_wrong_predictions(settings, observer):
     """
     metadata, kind, checkpoint = observer.metadata, observer.kind, settings.model.init_checkpoint
     if kind not in READERS:
-        raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
-    task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data.values())
+        raise InputError(
+            f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one"
+        )
+    task = DATA[kind].Settings.from_model(
+        task_metadata.read_run(checkpoint), settings.data.values()
+    )
     roles.check(task, TuningSettings(do_eval=True))
     wrong = []
     for question in READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata)):
@@ -122,25 +133,43 @@ def read_classifier(data):
 def read_token_classifier(data):
     """See `read_classifier`."""
     sentences = data.examples("dev")
-    for words, labels, lines in zip(sentences.words, sentences.labels, sentences.lines, strict=True):
-        yield Question(" ".join(words), expected=" ".join(labels), source=f"line {lines[0]}", right=labels)
+    for words, labels, lines in zip(
+        sentences.words, sentences.labels, sentences.lines, strict=True
+    ):
+        yield Question(
+            " ".join(words), expected=" ".join(labels), source=f"line {lines[0]}", right=labels
+        )
 
 
 def read_span_labeler(data):
     """See `read_classifier`."""
     for example in data.examples("dev"):
         if example.answers is None:
-            raise InputError(f"`predict_file`={data.settings.predict_file}: contains no answers to compare with")
-        yield Question(example.question_text, example.context, expected=" / ".join(dict.fromkeys(example.answers)),
-                       source=example.qas_id, right=example.answers)
+            raise InputError(
+                f"`predict_file`={data.settings.predict_file}: contains no answers to compare with"
+            )
+        yield Question(
+            example.question_text,
+            example.context,
+            expected=" / ".join(dict.fromkeys(example.answers)),
+            source=example.qas_id,
+            right=example.answers,
+        )
 
 
 def read_multiple_choice(data):
     """See `read_classifier`."""
     examples = data.examples("dev")
-    for guid, text_a, choices, label in zip(examples.guids, examples.text_a, examples.text_b, examples.labels,
-                                            strict=True):
-        yield Question(text_a, choices=tuple(choices), expected=f"choice {label}", source=guid, right=int(label))
+    for guid, text_a, choices, label in zip(
+        examples.guids, examples.text_a, examples.text_b, examples.labels, strict=True
+    ):
+        yield Question(
+            text_a,
+            choices=tuple(choices),
+            expected=f"choice {label}",
+            source=guid,
+            right=int(label),
+        )
 
 
 def _find_labels(data, label):
@@ -149,10 +178,16 @@ def _find_labels(data, label):
     if data.dataset.regression:
         return [f"{label:g}"], float(label)
     is_several = bool(data.dataset.label_separator)
-    names, right = ([labels[id_] for id_ in (np.flatnonzero(label) if is_several else [label])]
-                    for labels in ((*data.dataset.labels, "unknown label"), (*data.metadata.labels, None)))
+    names, right = (
+        [labels[id_] for id_ in (np.flatnonzero(label) if is_several else [label])]
+        for labels in ((*data.dataset.labels, "unknown label"), (*data.metadata.labels, None))
+    )
     return names, right if is_several else right[0]
 
 
-READERS = {"classifier": read_classifier, "token_classifier": read_token_classifier,
-           "span_labeler": read_span_labeler, "multiple_choice": read_multiple_choice}
+READERS = {
+    "classifier": read_classifier,
+    "token_classifier": read_token_classifier,
+    "span_labeler": read_span_labeler,
+    "multiple_choice": read_multiple_choice,
+}

@@ -62,10 +62,16 @@ def read_sentences(path):
         is_empty = False
         for line, columns in words:
             if columns[6] not in map(str, range(len(words) + 1)):
-                raise InputError(f"{path}:{line}: HEAD {columns[6]!r}: must be a number from 0 to {len(words)}")
-        forms, tags, heads, relations = ([columns[number] for _, columns in words] for number in (1, 3, 6, 7))
+                raise InputError(
+                    f"{path}:{line}: HEAD {columns[6]!r}: must be a number from 0 to {len(words)}"
+                )
+        forms, tags, heads, relations = (
+            [columns[number] for _, columns in words] for number in (1, 3, 6, 7)
+        )
         texts = [match[1] for _, row in block if (match := TEXT.fullmatch(row))]
-        yield Sentence(forms, tags, [int(head) - 1 for head in heads], relations, texts[-1] if texts else None)
+        yield Sentence(
+            forms, tags, [int(head) - 1 for head in heads], relations, texts[-1] if texts else None
+        )
     if is_empty:
         raise InputError(f"{path}: contains no sentences")
     decoder.tell(path)
@@ -81,7 +87,10 @@ def read_texts(path, treebank_path):
     """
     if path:
         return (pair for pair in extraction.read_texts(path) if any(pair))
-    return ((sentence.text or " ".join(sentence.words), "") for sentence in read_sentences(treebank_path))
+    return (
+        (sentence.text or " ".join(sentence.words), "")
+        for sentence in read_sentences(treebank_path)
+    )
 
 
 def text_batches(tokenizer, texts, max_seq_length, batch_size):
@@ -90,7 +99,10 @@ def text_batches(tokenizer, texts, max_seq_length, batch_size):
     features, was_cut = pack(tokenizer, *pieces, max_seq_length=max_seq_length)
     features = {name: value.numpy() for name, value in features.items()}
     for places, length in _batches(features["input_mask"].sum(axis=1), batch_size):
-        yield {name: tf.constant(features[name][places, :length]) for name in FEATURES}, was_cut.numpy()[places]
+        yield (
+            {name: tf.constant(features[name][places, :length]) for name in FEATURES},
+            was_cut.numpy()[places],
+        )
 
 
 def sentence_batches(tokenizer, sentences, max_seq_length, batch_size):
@@ -103,26 +115,42 @@ def sentence_batches(tokenizer, sentences, max_seq_length, batch_size):
       Positions in the list, int [B]; features int32 [B, S]; the index of each token's word, int32
       [B, S], -1 if none; the index of each word's head, int32 [B, W], -1 if none.
     """
-    rows = [([tokenizer.cls_id, *ids, tokenizer.sep_id], [-1, *numbers, -1])
-            for ids, numbers in _align_tokens(tokenizer, sentences)]
+    rows = [
+        ([tokenizer.cls_id, *ids, tokenizer.sep_id], [-1, *numbers, -1])
+        for ids, numbers in _align_tokens(tokenizer, sentences)
+    ]
     sizes = np.array([len(ids) for ids, _ in rows])
     for places, length in _batches(sizes, batch_size, max_seq_length):
         input_ids = np.full([len(places), length], tokenizer.pad_id, np.int32)
         words = np.full([len(places), length], -1, np.int32)
-        heads = np.full([len(places), max(len(sentences[place].words) for place in places)], ROOT, np.int32)
+        heads = np.full(
+            [len(places), max(len(sentences[place].words) for place in places)], ROOT, np.int32
+        )
         for row, place in enumerate(places):
             input_ids[row, : sizes[place]], words[row, : sizes[place]] = rows[place]
             heads[row, : len(sentences[place].heads)] = sentences[place].heads
         mask = (np.arange(length) < sizes[places, np.newaxis]).astype(np.int32)
-        yield places, {"input_ids": tf.constant(input_ids), "input_mask": tf.constant(mask),
-                       "segment_ids": tf.zeros_like(mask)}, tf.constant(words), tf.constant(heads)
+        yield (
+            places,
+            {
+                "input_ids": tf.constant(input_ids),
+                "input_mask": tf.constant(mask),
+                "segment_ids": tf.zeros_like(mask),
+            },
+            tf.constant(words),
+            tf.constant(heads),
+        )
 
 
 def _align_tokens(tokenizer, sentences):
     """Yields the token IDs of each Sentence and the number of each token's word, lists of int."""
     texts = tokenizer.tokenize_with_offsets([sentence.text or "" for sentence in sentences])
-    flat = iter(tokenizer.tokenize([word for sentence in sentences for word in sentence.words]).to_list())
-    for sentence, ids, starts in zip(sentences, texts.ids.to_list(), texts.char_starts.to_list(), strict=True):
+    flat = iter(
+        tokenizer.tokenize([word for sentence in sentences for word in sentence.words]).to_list()
+    )
+    for sentence, ids, starts in zip(
+        sentences, texts.ids.to_list(), texts.char_starts.to_list(), strict=True
+    ):
         # As in a tagger, a word without any token, for example of control characters, is [UNK].
         words = [next(flat) or [tokenizer.unk_id] for _ in sentence.words]
         if word_starts := sentence.align():
@@ -132,8 +160,10 @@ def _align_tokens(tokenizer, sentences):
             if set(numbers) == set(range(len(words))):
                 yield ids, numbers
                 continue
-        yield ([id_ for word in words for id_ in word],
-               [number for number, word in enumerate(words) for _ in word])
+        yield (
+            [id_ for word in words for id_ in word],
+            [number for number, word in enumerate(words) for _ in word],
+        )
 
 
 def _batches(lengths, batch_size, longest=None):
@@ -141,7 +171,11 @@ def _batches(lengths, batch_size, longest=None):
 
     Omits those over `longest`.
     """
-    order = [place for place in np.argsort(lengths, kind="stable") if longest is None or lengths[place] <= longest]
+    order = [
+        place
+        for place in np.argsort(lengths, kind="stable")
+        if longest is None or lengths[place] <= longest
+    ]
     while order:
         # Longest first, since the longest text determines the size of a batch.
         length = int(lengths[order[-1]])

@@ -29,14 +29,24 @@ def run(settings):
     observations = [each for question in requested for each in observer(question)]
     path = settings.output_file
     if settings.format == "html":
-        page.write(path, os.path.basename(os.path.normpath(settings.model.init_checkpoint)), observer.heads,
-                   observations)
+        page.write(
+            path,
+            os.path.basename(os.path.normpath(settings.model.init_checkpoint)),
+            observer.heads,
+            observations,
+        )
     else:
         write_npz(path, observer.heads, observations)
     num_cut = sum(each.was_cut for each in observations)
-    cut = f" ({num_cut} truncated to --max_seq_length={observer.metadata.max_seq_length})" if num_cut else ""
-    print(f"{path}: {len(observations)} text{'s' * (len(observations) > 1)}{cut}, {len(observer.heads)} heads, "
-          f"{files.at(path).size():,} bytes")
+    cut = (
+        f" ({num_cut} truncated to --max_seq_length={observer.metadata.max_seq_length})"
+        if num_cut
+        else ""
+    )
+    print(
+        f"{path}: {len(observations)} text{'s' * (len(observations) > 1)}{cut}, {len(observer.heads)} heads, "
+        f"{files.at(path).size():,} bytes"
+    )
 
 
 def write_npz(path, heads, observations):
@@ -49,9 +59,16 @@ def write_npz(path, heads, observations):
     """
     arrays = {"heads": np.array(heads, np.int64), "measures": np.array(NAMES)}
     for number, each in enumerate(observations):
-        arrays |= {f"text_{number}_{name}": value for name, value in (
-            ("attention", each.attention), ("measures", each.measures), ("pieces", np.array(each.pieces)),
-            ("segments", np.array(each.segments, np.int64)), ("words", each.words),
-            ("surfaces", np.array(each.surfaces)))}
+        arrays |= {
+            f"text_{number}_{name}": value
+            for name, value in (
+                ("attention", each.attention),
+                ("measures", each.measures),
+                ("pieces", np.array(each.pieces)),
+                ("segments", np.array(each.segments, np.int64)),
+                ("words", each.words),
+                ("surfaces", np.array(each.surfaces)),
+            )
+        }
     with new_file(path, "wb") as file:
         np.savez_compressed(file, **arrays)

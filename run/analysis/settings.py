@@ -28,22 +28,38 @@ class AttentionReportSettings(ServingSettings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     text: tuple[str, ...] = setting(
-        (), "Text, or several, separated by ` ||| `: the two texts of a pair, a question and its context, or a text "
-            "and its choices; can be repeated.", repeated=True, required="without input_file or wrong_examples",
-        not_with="wrong_examples")
+        (),
+        "Text, or several, separated by ` ||| `: the two texts of a pair, a question and its context, or a text "
+        "and its choices; can be repeated.",
+        repeated=True,
+        required="without input_file or wrong_examples",
+        not_with="wrong_examples",
+    )
     input_file: str | None = setting(
-        None, "Text file with a text, or several, separated by ` ||| `, on each line, instead of --text.",
-        not_with=("text", "wrong_examples"), role=roles.INPUT_FILE)
+        None,
+        "Text file with a text, or several, separated by ` ||| `, on each line, instead of --text.",
+        not_with=("text", "wrong_examples"),
+        role=roles.INPUT_FILE,
+    )
     wrong_examples: int = setting(
-        0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
-    format: str = setting("html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS)
-    output_file: str | None = setting(None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE)
+        0,
+        "Number of misclassified development examples of a fine-tuned model to show, instead of --text.",
+        lower=0,
+    )
+    format: str = setting(
+        "html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS
+    )
+    output_file: str | None = setting(
+        None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE
+    )
 
     def check(self):
         """See Settings."""
         ending = (self.output_file or "").rpartition(".")[2]
         if ending in FORMATS and ending != self.format:
-            raise InputError(f"ends in .{ending}; set `format`={ending}", "output_file", self.output_file)
+            raise InputError(
+                f"ends in .{ending}; set `format`={ending}", "output_file", self.output_file
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,17 +72,28 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     do_train = True
 
     input_file: str | None = setting(
-        None, "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. Defaults to the "
-              "sentences of --treebank.", required="without treebank", role=roles.INPUT_FILE)
-    treebank: str | None = setting(None, "CoNLL-U file, for finding the best head for each dependency relation. "
-                                          "Layers and heads are 0-based: 2.8 is head 8 of layer 2.",
-                                   role=roles.INPUT_FILE)
-    output_dir: str | None = setting(None, "Directory for tables and plots. Required.",
-                                     required=True, role=roles.OUTPUT_FOLDER)
+        None,
+        "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. Defaults to the "
+        "sentences of --treebank.",
+        required="without treebank",
+        role=roles.INPUT_FILE,
+    )
+    treebank: str | None = setting(
+        None,
+        "CoNLL-U file, for finding the best head for each dependency relation. "
+        "Layers and heads are 0-based: 2.8 is head 8 of layer 2.",
+        role=roles.INPUT_FILE,
+    )
+    output_dir: str | None = setting(
+        None, "Directory for tables and plots. Required.", required=True, role=roles.OUTPUT_FOLDER
+    )
     batch_size: int = setting(32, "Batch size; smaller for long texts.", lower=1)
     importance_examples: int = setting(
-        0, "Number of training examples for measuring the importance of heads for a fine-tuned model's loss, and its "
-           "score without them; 0 for none.", lower=0)
+        0,
+        "Number of training examples for measuring the importance of heads for a fine-tuned model's loss, and its "
+        "score without them; 0 for none.",
+        lower=0,
+    )
 
     @property
     def needs_task(self):
@@ -84,20 +111,35 @@ class ProbeLayersSettings(Settings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     train_file: str | None = setting(
-        None, "Labeled words to train on: a treebank in CoNLL-U format (.conllu), or a file with one word per line, "
-              "columns separated by tabs or spaces, and an empty line after each sentence. Required.", required=True,
-        role=roles.INPUT_FILE)
-    dev_file: str | None = setting(None, "Labeled words to evaluate on, in the same format. Required.",
-                                   required=True, role=roles.INPUT_FILE)
+        None,
+        "Labeled words to train on: a treebank in CoNLL-U format (.conllu), or a file with one word per line, "
+        "columns separated by tabs or spaces, and an empty line after each sentence. Required.",
+        required=True,
+        role=roles.INPUT_FILE,
+    )
+    dev_file: str | None = setting(
+        None,
+        "Labeled words to evaluate on, in the same format. Required.",
+        required=True,
+        role=roles.INPUT_FILE,
+    )
     output_dir: str | None = setting(
-        None, "Directory for probes.txt, .tsv, .json, and .png; created if it does not exist. Required.", required=True,
-        role=roles.SHARED_FOLDER)
+        None,
+        "Directory for probes.txt, .tsv, .json, and .png; created if it does not exist. Required.",
+        required=True,
+        role=roles.SHARED_FOLDER,
+    )
     label: str = setting(
-        "tags", "Label to predict. tags: the label of each word (for a treebank, its universal part of speech). "
-                "relations: for a treebank, the relation of each word to its head, from the hidden states of both. "
-                "spans: for labels such as B-PER, the type of each entity, from the hidden states of its first and "
-                "last words.", choices=("tags", "relations", "spans"))
+        "tags",
+        "Label to predict. tags: the label of each word (for a treebank, its universal part of speech). "
+        "relations: for a treebank, the relation of each word to its head, from the hidden states of both. "
+        "spans: for labels such as B-PER, the type of each entity, from the hidden states of its first and "
+        "last words.",
+        choices=("tags", "relations", "spans"),
+    )
     token_column: int = setting(
-        0, "Without a treebank: 0-based column of the word; negative values count from the last column, -1.")
+        0,
+        "Without a treebank: 0-based column of the word; negative values count from the last column, -1.",
+    )
     label_column: int = setting(-1, "Without a treebank: column of the label.")
     batch_size: int = setting(32, "Batch size in sentences.", lower=1)

@@ -48,12 +48,16 @@ class Dependencies:
         """
         known = {name: number for number, name in enumerate(self.relations)}
         rows, words = np.nonzero(heads >= 0)
-        ids = np.array([known[relations[row][word]] for row, word in zip(rows, words, strict=True)], np.int64)
+        ids = np.array(
+            [known[relations[row][word]] for row, word in zip(rows, words, strict=True)], np.int64
+        )
         halves = np.asarray(numbers)[rows] % HALVES
         np.add.at(self.cases, (halves, ids), 1)
         offsets = heads[rows, words] - words
         near = np.abs(offsets) <= MAX_OFFSET
-        np.add.at(self.offsets, (halves[near], ids[near], np.searchsorted(OFFSETS, offsets[near])), 1)
+        np.add.at(
+            self.offsets, (halves[near], ids[near], np.searchsorted(OFFSETS, offsets[near])), 1
+        )
         for direction, found in enumerate(hits):
             np.add.at(self.hits[direction], (halves, ids), found[rows, :, words])
 
@@ -71,25 +75,47 @@ class Dependencies:
           heads: List of K (layer, head).
         """
         names = [ALL, *self.relations]
-        hits, cases, offsets = (np.concatenate([values.sum(axis=axis, keepdims=True), values], axis=axis)
-                                for values, axis in ((self.hits, 2), (self.cases, 1), (self.offsets, 1)))
-        order = sorted((place for place in range(len(names)) if cases[:, place].sum()),
-                       key=lambda place: (-cases[:, place].sum(), names[place] != ALL))
-        return [{"relation": names[place], "direction": direction,
-                 **_score(heads, hits[number, :, place], cases[:, place], offsets[:, place])}
-                for place in order for number, direction in enumerate(DIRECTIONS)]
+        hits, cases, offsets = (
+            np.concatenate([values.sum(axis=axis, keepdims=True), values], axis=axis)
+            for values, axis in ((self.hits, 2), (self.cases, 1), (self.offsets, 1))
+        )
+        order = sorted(
+            (place for place in range(len(names)) if cases[:, place].sum()),
+            key=lambda place: (-cases[:, place].sum(), names[place] != ALL),
+        )
+        return [
+            {
+                "relation": names[place],
+                "direction": direction,
+                **_score(heads, hits[number, :, place], cases[:, place], offsets[:, place]),
+            }
+            for place in order
+            for number, direction in enumerate(DIRECTIONS)
+        ]
 
 
 def _score(heads, hits, cases, offsets):
     """Returns the values of a relation from hits [2, K], cases [2], and offsets [2, O], by half."""
     total = int(cases.sum())
     head, offset = hits.sum(axis=0).argmax(), offsets.sum(axis=0).argmax()
-    held_out = (hits[0, hits[1].argmax()] + hits[1, hits[0].argmax()]) / total if cases.all() else math.nan
+    held_out = (
+        (hits[0, hits[1].argmax()] + hits[1, hits[0].argmax()]) / total if cases.all() else math.nan
+    )
     accuracy, low, high = _compute_interval(hits[:, head].sum(), total)
     offset_accuracy, offset_low, offset_high = _compute_interval(offsets[:, offset].sum(), total)
-    return {"cases": total, "layer": heads[head][0], "head": heads[head][1], "accuracy": accuracy, "low": low,
-            "high": high, "held_out": held_out, "offset": int(OFFSETS[offset]), "offset_accuracy": offset_accuracy,
-            "offset_low": offset_low, "offset_high": offset_high}
+    return {
+        "cases": total,
+        "layer": heads[head][0],
+        "head": heads[head][1],
+        "accuracy": accuracy,
+        "low": low,
+        "high": high,
+        "held_out": held_out,
+        "offset": int(OFFSETS[offset]),
+        "offset_accuracy": offset_accuracy,
+        "offset_low": offset_low,
+        "offset_high": offset_high,
+    }
 
 
 def _compute_interval(hits, cases):

@@ -40,14 +40,21 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
     def batches():
         step = first_step
         while True:
-            for rows in _window(lengths, batch_size, seed, step // sorted_batches, sorted_batches,
-                                step % sorted_batches):
+            for rows in _window(
+                lengths,
+                batch_size,
+                seed,
+                step // sorted_batches,
+                sorted_batches,
+                step % sorted_batches,
+            ):
                 yield take_rows(arrays, rows, static_shapes, share)
                 step += 1
 
     num_rows = len(range(batch_size)[share.rows(batch_size)])
     return tf.data.Dataset.from_generator(
-        batches, output_signature=signature(arrays, num_rows, static_shapes)).prefetch(tf.data.AUTOTUNE)
+        batches, output_signature=signature(arrays, num_rows, static_shapes)
+    ).prefetch(tf.data.AUTOTUNE)
 
 
 def count_tokens(input_mask):

@@ -28,8 +28,16 @@ class Predictor:
       inputs: Names of the model's input features, including input_mask.
     """
 
-    def __init__(self, strategy, model, *, per_position=False, static_shapes=False, network=None,
-                 inputs=("input_ids", "input_mask", "segment_ids")):
+    def __init__(
+        self,
+        strategy,
+        model,
+        *,
+        per_position=False,
+        static_shapes=False,
+        network=None,
+        inputs=("input_ids", "input_mask", "segment_ids"),
+    ):
         self._strategy = strategy
         self._cast_weights = cast_weights = _cast_weights(strategy, network or model)
         self._per_position = per_position
@@ -42,7 +50,10 @@ class Predictor:
                 return model(features, training=False)
 
         self._run = tf.function(
-            lambda features: strategy.run(predict, args=(features,)), autograph=False, reduce_retracing=True)
+            lambda features: strategy.run(predict, args=(features,)),
+            autograph=False,
+            reduce_retracing=True,
+        )
 
     def __call__(self, arrays, batch_size, description="predicting"):
         """Predicts all examples.
@@ -88,11 +99,19 @@ class Predictor:
         replicas = self._strategy.num_replicas_in_sync
         batch_size = min(batch_size, -(-num_examples // replicas) * replicas)
         if replicas == 1:  # The trace of the first batch would only be valid for its length.
-            self._run.get_concrete_function(batches.signature(features, batch_size, self._static_shapes))
+            self._run.get_concrete_function(
+                batches.signature(features, batch_size, self._static_shapes)
+            )
         order = np.argsort(batches.count_tokens(features["input_mask"]), kind="stable")
-        with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
-                  # In terminals; if nested in another, cleared at the end.
-                  leave=None, disable=None) as progress:
+        with tqdm(
+            total=num_examples,
+            desc=description,
+            unit="example",
+            dynamic_ncols=True,
+            # In terminals; if nested in another, cleared at the end.
+            leave=None,
+            disable=None,
+        ) as progress:
             for start in range(0, num_examples, batch_size):
                 rows = order[start : start + batch_size]
                 filled = np.resize(rows, batch_size)  # Every replica requires rows.
@@ -102,13 +121,19 @@ class Predictor:
     def _predict_batch(self, features, rows, num_examples):
         """Returns the outputs for the first `num_examples` of a batch of `rows` as a dict of
         NumPy arrays."""
+
         def get_replica_part(context):
             share = HostShare(context.replica_id_in_sync_group, self._strategy.num_replicas_in_sync)
             part = batches.take_rows(features, rows, self._static_shapes, share)
             return {name: tf.constant(values) for name, values in part.items()}
 
-        outputs = self._run(self._strategy.experimental_distribute_values_from_function(get_replica_part))
-        return {name: self._strategy.gather(value, axis=0).numpy()[:num_examples] for name, value in outputs.items()}
+        outputs = self._run(
+            self._strategy.experimental_distribute_values_from_function(get_replica_part)
+        )
+        return {
+            name: self._strategy.gather(value, axis=0).numpy()[:num_examples]
+            for name, value in outputs.items()
+        }
 
 
 def _cast_weights(strategy, network):

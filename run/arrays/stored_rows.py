@@ -82,7 +82,9 @@ class StoredRows:
             path = self.get_path(name)
             place, dtype = files.at(path), np.dtype(entry.dtype)
             if not place.exists() or place.size() != self._offsets[name][-1] * dtype.itemsize:
-                raise InputError(f"{path}: is missing or corrupted; delete {self._folder} to {consequence}")
+                raise InputError(
+                    f"{path}: is missing or corrupted; delete {self._folder} to {consequence}"
+                )
             self._values[name] = np.memmap(self._open.enter_context(place.local_copy()), dtype, "r")
         return self
 
@@ -102,7 +104,9 @@ class StoredRows:
     def write(self, parts):
         """Writes all files to the local directory, which exists. See the function `write`."""
         with contextlib.ExitStack() as opened:
-            opened_files = {name: opened.enter_context(open(self.get_path(name), "wb")) for name in self.entries}
+            opened_files = {
+                name: opened.enter_context(open(self.get_path(name), "wb")) for name in self.entries
+            }
             for rows, arrays in parts:
                 for name, entry in self.entries.items():
                     dtype, file = np.dtype(entry.dtype), opened_files[name]
@@ -125,7 +129,12 @@ class StackedRows:
         self._stored = stored
         first, *_ = stored.entries.values()
         self.dtype = np.dtype(first.dtype)
-        self.shape = (len(stored.lengths), int(max(stored.lengths)), len(stored.entries), *first.shape[1:])
+        self.shape = (
+            len(stored.lengths),
+            int(max(stored.lengths)),
+            len(stored.entries),
+            *first.shape[1:],
+        )
 
     def read(self, rows, length):
         """Reads rows, int [B]: array [B, length, K, ...], padded with zeros."""
@@ -166,5 +175,11 @@ def write(path, metadata, entries, lengths, parts):
     with files.new_folder(path) as folder, convert_write_errors(path):
         StoredRows(folder, entries, lengths).write(parts)
         with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
-            json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
-                      file, indent=2)
+            json.dump(
+                {
+                    **metadata,
+                    "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()},
+                },
+                file,
+                indent=2,
+            )

@@ -31,8 +31,15 @@ def _fine_tune(settings):
     teacher, strategy = settings.taught_by, finetuning.make_strategy(settings)
     task = finetuning.read_task(settings, strategy, teacher.metadata)
     distillation = TaskDistillation(
-        settings.losses, teacher, settings.model.config, task, init_layers=settings.student.student_layers,
-        keep_answers=settings.keep_answers, cache_dir=settings.cache_dir, replacing_rate=settings.replacing_rate)
+        settings.losses,
+        teacher,
+        settings.model.config,
+        task,
+        init_layers=settings.student.student_layers,
+        keep_answers=settings.keep_answers,
+        cache_dir=settings.cache_dir,
+        replacing_rate=settings.replacing_rate,
+    )
     sweeps.run_all(task, strategy, [*finetuning.choose_techniques(settings), distillation])
     distillation.delete_outputs()
 
@@ -40,7 +47,8 @@ def _fine_tune(settings):
 def _pretrain(settings):
     path, config = settings.student.teacher, settings.teacher_config
     if "logits" in settings.losses.weights and not any(
-            name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(path).tensors):
+        name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(path).tensors
+    ):
         raise InputError("has no masked LM head; set `logits_weight`=0", "teacher", path)
 
     def load_teacher():
@@ -49,5 +57,17 @@ def _pretrain(settings):
         load_pretrained(teacher, path)
         return teacher
 
-    pretraining.run(settings, (Distillation(settings.losses, path, config, settings.model.config, "masked_lm",
-                                            load_teacher, settings.student.student_layers),))
+    pretraining.run(
+        settings,
+        (
+            Distillation(
+                settings.losses,
+                path,
+                config,
+                settings.model.config,
+                "masked_lm",
+                load_teacher,
+                settings.student.student_layers,
+            ),
+        ),
+    )

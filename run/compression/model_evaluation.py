@@ -60,9 +60,17 @@ class EvaluatedModel:
     def predict(self, batch_size):
         """Returns the logits for all development data, dict of arrays [n, ...]."""
         features, parts = self.features, []
-        for start in tqdm(range(0, len(features["input_ids"]), batch_size), desc=self.path, unit="batch",
-                          dynamic_ncols=True):
-            parts.append(self.answer({name: values[start : start + batch_size] for name, values in features.items()}))
+        for start in tqdm(
+            range(0, len(features["input_ids"]), batch_size),
+            desc=self.path,
+            unit="batch",
+            dynamic_ncols=True,
+        ):
+            parts.append(
+                self.answer(
+                    {name: values[start : start + batch_size] for name, values in features.items()}
+                )
+            )
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -102,31 +110,59 @@ def _open_checkpoint(path, others, settings):
     options = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
     resolved = resolve_checkpoint(path, "models", script.warn, **options)
     if resolved.served_task.kind not in TASKS:
-        raise InputError("is not fine-tuned for a task, so it has no score; choose fine-tuned models", "models", path)
+        raise InputError(
+            "is not fine-tuned for a task, so it has no score; choose fine-tuned models",
+            "models",
+            path,
+        )
     _check_kind(path, resolved.served_task.kind, others)
     model = checkpoint.load_servable(**resolved.checkpoint_to_serve)
     if model.metadata.window_pooling:
-        raise InputError("splits long texts into windows, but models are evaluated on single windows; compare the "
-                         "predictions of run.predict instead", "models", path)
+        raise InputError(
+            "splits long texts into windows, but models are evaluated on single windows; compare the "
+            "predictions of run.predict instead",
+            "models",
+            path,
+        )
     with rename_argument(init_checkpoint="models"):
-        fine_tuned = FineTunedModel.open(FineTunedSettings.from_served(resolved, **settings.data.values()))
-    network = tf.function(lambda features: model.model(features, training=False), autograph=False,
-                          reduce_retracing=True)
-    size = sum(variable.dtype.size * int(np.prod(variable.shape)) for variable in model.model.variables)
-    return EvaluatedModel(path, fine_tuned, size, lambda features: tf.nest.map_structure(
-        lambda value: value.numpy(), network(features)))
+        fine_tuned = FineTunedModel.open(
+            FineTunedSettings.from_served(resolved, **settings.data.values())
+        )
+    network = tf.function(
+        lambda features: model.model(features, training=False),
+        autograph=False,
+        reduce_retracing=True,
+    )
+    size = sum(
+        variable.dtype.size * int(np.prod(variable.shape)) for variable in model.model.variables
+    )
+    return EvaluatedModel(
+        path,
+        fine_tuned,
+        size,
+        lambda features: tf.nest.map_structure(lambda value: value.numpy(), network(features)),
+    )
 
 
 def _open_export(path, others):
     """Opens an export, which gets the features of the checkpoint before it: EvaluatedModel."""
     if not others:
-        raise InputError("is an export, whose data its checkpoint describes; list the checkpoint before it", "models",
-                         path)
+        raise InputError(
+            "is an export, whose data its checkpoint describes; list the checkpoint before it",
+            "models",
+            path,
+        )
     with rename_argument(model="models"):
-        kind, answer = (_open_litert if path.endswith(exports.LITERT_SUFFIX) else _open_saved_model)(path)
+        kind, answer = (
+            _open_litert if path.endswith(exports.LITERT_SUFFIX) else _open_saved_model
+        )(path)
     _check_kind(path, kind, others)
     place = files.at(path)
-    size = sum(files.at(each).size() for each in place.files_below()) if place.is_dir() else place.size()
+    size = (
+        sum(files.at(each).size() for each in place.files_below())
+        if place.is_dir()
+        else place.size()
+    )
     return EvaluatedModel(path, others[-1].fine_tuned, size, answer)
 
 
@@ -142,11 +178,20 @@ def _open_saved_model(path):
         if length > (static_length or length):
             raise InputError(f"`max_seq_length`={length}: the export requires {static_length}")
         missing = (static_length or length) - length
-        outputs = loaded.signatures["ids"](**{
-            name: tf.constant(np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]), tf.int32)
-            for name, values in features.items()})
+        outputs = loaded.signatures["ids"](
+            **{
+                name: tf.constant(
+                    np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]), tf.int32
+                )
+                for name, values in features.items()
+            }
+        )
         logits = kind.to_logits({name: value.numpy() for name, value in outputs.items()})
-        return {name: values[:, :length] for name, values in logits.items()} if kind.per_position else logits
+        return (
+            {name: values[:, :length] for name, values in logits.items()}
+            if kind.per_position
+            else logits
+        )
 
     return kind.name, answer
 
@@ -157,8 +202,14 @@ def _open_litert(path):
 
     def answer(features):
         shape = features["input_ids"].shape  # [B, S] or [B, choices, S]
-        outputs = model.compute_outputs({name: values.reshape([-1, shape[-1]]) for name, values in features.items()})
-        return {name: values.reshape(shape[:2]) for name, values in outputs.items()} if len(shape) == 3 else outputs
+        outputs = model.compute_outputs(
+            {name: values.reshape([-1, shape[-1]]) for name, values in features.items()}
+        )
+        return (
+            {name: values.reshape(shape[:2]) for name, values in outputs.items()}
+            if len(shape) == 3
+            else outputs
+        )
 
     return model.kind, answer
 
@@ -166,7 +217,11 @@ def _open_litert(path):
 def _check_kind(path, kind, others):
     """Raises InputError unless a model has the same kind as `others`."""
     if others and kind != others[0].fine_tuned.task.kind:
-        raise InputError(f"is a {kind}, but {others[0].path} is a {others[0].fine_tuned.task.kind}", "models", path)
+        raise InputError(
+            f"is a {kind}, but {others[0].path} is a {others[0].fine_tuned.task.kind}",
+            "models",
+            path,
+        )
 
 
 def _score_models(models, batch_size):
@@ -180,12 +235,19 @@ def _score_models(models, batch_size):
     for model in models:
         task = model.fine_tuned.task
         outputs = model.predict(batch_size)
-        scores = {name: float(score) for name, score in task.score(outputs).items() if name != "loss"}
+        scores = {
+            name: float(score) for name, score in task.score(outputs).items() if name != "loss"
+        }
         decisions = list(task.decisions(outputs))
         first = first or decisions
-        equal = float(np.mean([one == other for one, other in zip(decisions, first, strict=True)])) if (
-            len(decisions) == len(first)) else None
-        rows.append({"model": model.path, "bytes": model.size, "scores": scores, "equal_decisions": equal})
+        equal = (
+            float(np.mean([one == other for one, other in zip(decisions, first, strict=True)]))
+            if (len(decisions) == len(first))
+            else None
+        )
+        rows.append(
+            {"model": model.path, "bytes": model.size, "scores": scores, "equal_decisions": equal}
+        )
     return rows
 
 
@@ -207,18 +269,29 @@ def _time_models(models):
                 start = time.perf_counter()
                 model.answer(features)
                 times[count].append(time.perf_counter() - start)
-    return [{count: 1000 * statistics.median(values[WARM_UP_CALLS:]) for count, values in times.items()}
-            for times in seconds]
+    return [
+        {count: 1000 * statistics.median(values[WARM_UP_CALLS:]) for count, values in times.items()}
+        for times in seconds
+    ]
 
 
 def _format_models(rows):
     """Formats the result of `_score_models` with latencies as a table."""
     names = list(rows[0]["scores"])
     header = ["model", "megabytes", *names, "same", *(f"ms_of_{count}" for count in BATCH_SIZES)]
-    return format_table(header, [
-        [row["model"], f"{row['bytes'] / 1e6:.1f}", *(f"{row['scores'][name]:.4f}" for name in names),
-         "-" if row["equal_decisions"] is None else f"{row['equal_decisions']:.1%}",
-         *(f"{row['milliseconds'][count]:.2f}" for count in BATCH_SIZES)] for row in rows])
+    return format_table(
+        header,
+        [
+            [
+                row["model"],
+                f"{row['bytes'] / 1e6:.1f}",
+                *(f"{row['scores'][name]:.4f}" for name in names),
+                "-" if row["equal_decisions"] is None else f"{row['equal_decisions']:.1%}",
+                *(f"{row['milliseconds'][count]:.2f}" for count in BATCH_SIZES),
+            ]
+            for row in rows
+        ],
+    )
 
 
 def _measure_int8(opened):
@@ -230,26 +303,57 @@ def _measure_int8(opened):
     """
     model, task = opened.make_model(), opened.task
     # Layers in the order of their numbers.
-    names = sorted(quantizable(model), key=lambda name: [int(part) if part.isdecimal() else part
-                                                         for part in re.split(r"(\d+)", name)])
+    names = sorted(
+        quantizable(model),
+        key=lambda name: [
+            int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)
+        ],
+    )
     baseline = opened.predict(model)
     score, decisions = float(task.score(baseline)[task.metric]), task.decisions(baseline)
-    rows = [{"matrix": "nothing", "score": score, "change": 0.0, "decisions_changed": 0, "largest_difference": 0.0}]
+    rows = [
+        {
+            "matrix": "nothing",
+            "score": score,
+            "change": 0.0,
+            "decisions_changed": 0,
+            "largest_difference": 0.0,
+        }
+    ]
     for name, only in [*((name, [name]) for name in names), ("everything", names)]:
         quantize(model, FakeQuantization(), only)
         outputs = opened.predict(model)
         quantize(model, None, only)
         new_score = float(task.score(outputs)[task.metric])
-        rows.append({
-            "matrix": name, "score": new_score, "change": new_score - score,
-            "decisions_changed": sum(one != other for one, other in zip(
-                task.decisions(outputs), decisions, strict=True)),
-            "largest_difference": max(float(np.abs(outputs[key] - baseline[key]).max()) for key in baseline)})
+        rows.append(
+            {
+                "matrix": name,
+                "score": new_score,
+                "change": new_score - score,
+                "decisions_changed": sum(
+                    one != other
+                    for one, other in zip(task.decisions(outputs), decisions, strict=True)
+                ),
+                "largest_difference": max(
+                    float(np.abs(outputs[key] - baseline[key]).max()) for key in baseline
+                ),
+            }
+        )
     return rows
 
 
 def _format_int8(rows, metric):
     """Formats the result of `_measure_int8` as a table."""
-    return format_table(["in int8", metric, "change", "decisions changed", "largest difference of logits"], [
-        [row["matrix"], f"{row['score']:.4f}", f"{row['change']:+.4f}", f"{row['decisions_changed']:,}",
-         f"{row['largest_difference']:.4f}"] for row in rows])
+    return format_table(
+        ["in int8", metric, "change", "decisions changed", "largest difference of logits"],
+        [
+            [
+                row["matrix"],
+                f"{row['score']:.4f}",
+                f"{row['change']:+.4f}",
+                f"{row['decisions_changed']:,}",
+                f"{row['largest_difference']:.4f}",
+            ]
+            for row in rows
+        ],
+    )

@@ -50,7 +50,9 @@ def run(settings):
     """
     output_dir = settings.training.output_dir
     strategy = strategies.make_strategy(DeviceSettings(), settings.mixed_precision)
-    tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
+    tokenizer = settings.tokenizer.read_tokenizer(
+        settings.model.init_checkpoint, settings.model.config
+    )
     vocabulary, opened = None, settings
     if settings.prune_vocabulary:
         vocabulary = _find_used_ids(settings.prune_vocabulary, tokenizer)
@@ -65,9 +67,16 @@ def run(settings):
     distillation = _make_distillation(settings, original) if settings.distill else None
     if distillation:
         techniques.append(distillation)
-    state = RunState(output_dir, snapshot(settings, task.data.resolved_settings), {
-        **task.started_with, "init_checkpoint": files.at(settings.model.init_checkpoint).absolute()},
-        name=SETTINGS_FILE, must_be_empty=True)
+    state = RunState(
+        output_dir,
+        snapshot(settings, task.data.resolved_settings),
+        {
+            **task.started_with,
+            "init_checkpoint": files.at(settings.model.init_checkpoint).absolute(),
+        },
+        name=SETTINGS_FILE,
+        must_be_empty=True,
+    )
     with files.folder_for(output_dir), files.lock_output("output_dir", output_dir):
         state.begin()
         task.write_training_data()
@@ -85,9 +94,13 @@ def _make_distillation(settings, original):
     path, losses, config = original.path, settings.losses, original.config
     check_sizes(losses, config, config)
     if losses.attention_weight and settings.keep_heads < 1:
-        raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
-                         "teacher's; set it to 0")
-    return TaskDistillation(losses, Teacher(path, original.task.metadata, config), config, original.task)
+        raise InputError(
+            f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
+            "teacher's; set it to 0"
+        )
+    return TaskDistillation(
+        losses, Teacher(path, original.task.metadata, config), config, original.task
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,11 +124,17 @@ class _Pruning:
 
         `vocabulary`: int [n], IDs to keep; None for all.
         """
-        original, metric, folder = self.original, self.original.task.metric, self.settings.training.output_dir
+        original, metric, folder = (
+            self.original,
+            self.original.task.metric,
+            self.settings.training.output_dir,
+        )
         model = original
         if vocabulary is not None:
             tensors, config = keep_pieces(original.read_tensors(), original.config, vocabulary)
-            print(f"vocabulary: keeping {len(vocabulary):,} of {original.config.vocab_size:,} tokens")
+            print(
+                f"vocabulary: keeping {len(vocabulary):,} of {original.config.vocab_size:,} tokens"
+            )
             model = original.write(os.path.join(folder, "vocabulary"), tensors, config)
         scores = model.score()
         print(f"{model.path}: {metric} {scores[metric]:.4f}", flush=True)
@@ -123,14 +142,25 @@ class _Pruning:
         for number in range(1, self.settings.rounds + 1):
             model, scores = self._run_round(number, model)
             entries.append(self._describe(model.config, scores))
-            print(f"round {number} of {self.settings.rounds}: {entries[-1]['flops_share']:.3f} of the FLOPs, "
-                  f"{metric} {scores[metric]:.4f}", flush=True)
+            print(
+                f"round {number} of {self.settings.rounds}: {entries[-1]['flops_share']:.3f} of the FLOPs, "
+                f"{metric} {scores[metric]:.4f}",
+                flush=True,
+            )
         original.write(folder, model.read_tensors(), model.config)
-        write_json(os.path.join(folder, REPORT_FILE), {
-            "init_checkpoint": files.at(original.path).absolute(), "metric": metric, "whole": entries[0],
-            "rounds": entries[1:]})
+        write_json(
+            os.path.join(folder, REPORT_FILE),
+            {
+                "init_checkpoint": files.at(original.path).absolute(),
+                "metric": metric,
+                "whole": entries[0],
+                "rounds": entries[1:],
+            },
+        )
         print(_format_report(entries, metric))
-        print(f"{folder}: wrote the model of round {self.settings.rounds}, with {metric} {scores[metric]:.4f}")
+        print(
+            f"{folder}: wrote the model of round {self.settings.rounds}, with {metric} {scores[metric]:.4f}"
+        )
 
     def _run_round(self, number, before):
         """Runs round `number` on the FineTunedModel `before`.
@@ -143,7 +173,9 @@ class _Pruning:
         trains = bool(self.settings.num_train_epochs)
         model = self._create_pruned_model(folder, before, number)
         if files.at(finished).exists():
-            return dataclasses.replace(model, path=tuned) if trains else model, read_json_object(finished)
+            return dataclasses.replace(model, path=tuned) if trains else model, read_json_object(
+                finished
+            )
         if trains:
             model, scores = self._train(model, tuned)
         else:
@@ -162,21 +194,30 @@ class _Pruning:
         tensors, config = model.read_tensors(), model.config
         if number == 1 and settings.embedding_size:
             tensors, config, fraction = factorize(tensors, config, settings.embedding_size)
-            print(f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {fraction:.1%} "
-                  "of the squared norm")
-            model = model.write(os.path.join(settings.training.output_dir, "start"), tensors, config)
+            print(
+                f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {fraction:.1%} "
+                "of the squared norm"
+            )
+            model = model.write(
+                os.path.join(settings.training.output_dir, "start"), tensors, config
+            )
         if settings.prunes_units:
-            importances = model.measure_importance(settings.importance_examples, settings.training.random_seed)
+            importances = model.measure_importance(
+                settings.importance_examples, settings.training.random_seed
+            )
             retained = []
-            for place, (units, fraction) in enumerate(zip(
-                    importances, (settings.keep_heads, settings.keep_neurons), strict=True)):
+            for place, (units, fraction) in enumerate(
+                zip(importances, (settings.keep_heads, settings.keep_neurons), strict=True)
+            ):
                 total = sum(sizes[place] for sizes in self.original.config.layer_sizes)
                 # Of the original model, after this round.
                 fraction = 1 - (1 - fraction) * (number / settings.rounds)
                 retained.append(most_important(units, round(fraction * total)))
             tensors, config = prune(tensors, config, *retained)
-            details = {name: [each.tolist() for each in layers]
-                       for name, layers in zip(("heads", "neurons"), retained, strict=True)}
+            details = {
+                name: [each.tolist() for each in layers]
+                for name, layers in zip(("heads", "neurons"), retained, strict=True)
+            }
         model = model.write(folder, tensors, config)
         write_json(mark, details)
         return model
@@ -188,8 +229,10 @@ class _Pruning:
         """
         task = self.original.task
         settings = dataclasses.replace(
-            task.settings, model=ModelSettings(init_checkpoint=model.path, config=model.config),
-            training=dataclasses.replace(task.settings.training, output_dir=folder))
+            task.settings,
+            model=ModelSettings(init_checkpoint=model.path, config=model.config),
+            training=dataclasses.replace(task.settings.training, output_dir=folder),
+        )
         trained, _, scores, _ = job.train_once(settings, self.strategy, task, self.techniques)
         job.write_scores(folder, scores)
         scores = {name: value for name, value in scores.items() if name != "global_step"}
@@ -202,12 +245,19 @@ class _Pruning:
         `config`: Its BertConfig; `scores`: Dict of name to float.
         """
         length = self.original.task.settings.tokenizer.max_seq_length
-        flops, original_flops = (count_encoder_flops(each, length) for each in (config, self.original.config))
-        return {"heads": [heads for heads, _ in config.layer_sizes],
-                "neurons": [neurons for _, neurons in config.layer_sizes],
-                "vocab_size": config.vocab_size, "embedding_size": config.embedding_size or config.hidden_size,
-                "parameters": config.num_parameters, "flops": flops, "flops_share": flops / original_flops,
-                "scores": {name: float(value) for name, value in scores.items()}}
+        flops, original_flops = (
+            count_encoder_flops(each, length) for each in (config, self.original.config)
+        )
+        return {
+            "heads": [heads for heads, _ in config.layer_sizes],
+            "neurons": [neurons for _, neurons in config.layer_sizes],
+            "vocab_size": config.vocab_size,
+            "embedding_size": config.embedding_size or config.hidden_size,
+            "parameters": config.num_parameters,
+            "flops": flops,
+            "flops_share": flops / original_flops,
+            "scores": {name: float(value) for name, value in scores.items()},
+        }
 
 
 def count_encoder_flops(config, length):
@@ -216,7 +266,9 @@ def count_encoder_flops(config, length):
     total = length * 2 * (config.embedding_size or 0) * config.hidden_size
     for heads, inner in config.layer_sizes:
         context = heads * config.head_width
-        total += length * (8 * config.hidden_size * context + 4 * config.hidden_size * inner + 4 * length * context)
+        total += length * (
+            8 * config.hidden_size * context + 4 * config.hidden_size * inner + 4 * length * context
+        )
     return total
 
 
@@ -225,13 +277,27 @@ def _format_report(entries, metric):
     of each round."""
     rows = []
     for number, each in enumerate(entries):
-        heads, neurons = (f"{sum(each[name])} of {sum(entries[0][name])}" for name in ("heads", "neurons"))
-        rows.append([str(number or "-"), heads, neurons, f"{each['parameters']:,}", f"{each['flops_share']:.3f}",
-                     f"{each['scores'][metric]:.4f}"])
-    table = format_table(["round", "heads", "neurons", "parameters", "FLOPs", metric], rows, num_left=0)
+        heads, neurons = (
+            f"{sum(each[name])} of {sum(entries[0][name])}" for name in ("heads", "neurons")
+        )
+        rows.append(
+            [
+                str(number or "-"),
+                heads,
+                neurons,
+                f"{each['parameters']:,}",
+                f"{each['flops_share']:.3f}",
+                f"{each['scores'][metric]:.4f}",
+            ]
+        )
+    table = format_table(
+        ["round", "heads", "neurons", "parameters", "FLOPs", metric], rows, num_left=0
+    )
     last = entries[-1]
-    return (f"{table}\nheads per layer: {' '.join(map(str, last['heads']))}\n"
-            f"neurons per layer: {' '.join(map(str, last['neurons']))}")
+    return (
+        f"{table}\nheads per layer: {' '.join(map(str, last['heads']))}\n"
+        f"neurons per layer: {' '.join(map(str, last['neurons']))}"
+    )
 
 
 def _find_used_ids(corpus, tokenizer):
@@ -259,8 +325,12 @@ def _find_used_ids(corpus, tokenizer):
         decoder = files.LineDecoder()
         lines = files.read_lines(path, decoder)
         decoder.tell(path)
-        for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="tokens in use", dynamic_ncols=True):
-            used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = True
+        for start in tqdm(
+            range(0, len(lines), LINES_AT_ONCE), desc="tokens in use", dynamic_ncols=True
+        ):
+            used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = (
+                True
+            )
     bare = [token.removeprefix(SUFFIX_INDICATOR) for token in tokenizer.vocabulary]
     characters = {character for number in np.flatnonzero(used) for character in bare[number]}
     for number, token in enumerate(tokenizer.vocabulary):

@@ -49,26 +49,41 @@ class DistillationSettings(FineTuningSettings):
     tuning: TuningSettings = dataclasses.field(default_factory=lambda: TuningSettings(do_eval=True))
     do_train: bool = setting(True, "Train the student.", changeable=None)
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
-    test_file: str | None = setting(None, "For token classification and multiple choice: file to predict.",
-                                    role=roles.INPUT)
+    test_file: str | None = setting(
+        None, "For token classification and multiple choice: file to predict.", role=roles.INPUT
+    )
     unlabeled_file: str | None = setting(
-        None, "File of texts whose teacher outputs replace the training data. For classifiers: one text per line, or "
-              "two separated by a tab. For other tasks: a file like --train_file, whose labels or answers are "
-              "optional and ignored. Requires --label_weight=0.", needs="label_weight=0.0", role=roles.INPUT_FILE)
+        None,
+        "File of texts whose teacher outputs replace the training data. For classifiers: one text per line, or "
+        "two separated by a tab. For other tasks: a file like --train_file, whose labels or answers are "
+        "optional and ignored. Requires --label_weight=0.",
+        needs="label_weight=0.0",
+        role=roles.INPUT_FILE,
+    )
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     replacing_rate: float | None = setting(
-        None, "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its student layer, "
-              "sampled at each step. Increases linearly to 1 in the first half of the steps. Requires equal hidden "
-              "sizes, and excludes losses of inner layers.", lower=0, upper=1,
-        not_with=(*(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"))
+        None,
+        "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its student layer, "
+        "sampled at each step. Increases linearly to 1 in the first half of the steps. Requires equal hidden "
+        "sizes, and excludes losses of inner layers.",
+        lower=0,
+        upper=1,
+        not_with=(*(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"),
+    )
     keep_answers: bool = setting(
-        True, "Compute the teacher outputs once, and read them from disk in all epochs. --nokeep_answers computes them "
-              "in each step.", changeable=True)
+        True,
+        "Compute the teacher outputs once, and read them from disk in all epochs. --nokeep_answers computes them "
+        "in each step.",
+        changeable=True,
+    )
     cache_dir: str | None = setting(
-        None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
-              "has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script deletes after the runs.",
-        needs="keep_answers=true", role=roles.CACHE_FOLDER)
+        None,
+        "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
+        "has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script deletes after the runs.",
+        needs="keep_answers=true",
+        role=roles.CACHE_FOLDER,
+    )
     taught_by: Teacher | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
@@ -80,8 +95,11 @@ class DistillationSettings(FineTuningSettings):
         """See Settings."""
         super().check()
         if self.keep_answers and self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError("several processes would write the teacher outputs; set `nokeep_answers`",
-                             "distribution_strategy", "multi_worker_mirrored")
+            raise InputError(
+                "several processes would write the teacher outputs; set `nokeep_answers`",
+                "distribution_strategy",
+                "multi_worker_mirrored",
+            )
 
     def add_file_values(self):
         """See Settings.
@@ -93,20 +111,34 @@ class DistillationSettings(FineTuningSettings):
         path = self.student.teacher
         metadata, run = task_metadata.read(path), task_metadata.read_run(path)
         if metadata is None or metadata.kind not in DATA:
-            reason = f"its {metadata.source} says {metadata.kind}" if metadata else f"its directory has no {TASK_FILE}"
+            reason = (
+                f"its {metadata.source} says {metadata.kind}"
+                if metadata
+                else f"its directory has no {TASK_FILE}"
+            )
             raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
         teacher = Teacher(path, metadata, read_config(self.model.bert_config_file))
         return dataclasses.replace(
-            self, taught_by=teacher, task=DATA[metadata.kind].Settings.from_model(run, self.values(), "teacher"),
+            self,
+            taught_by=teacher,
+            task=DATA[metadata.kind].Settings.from_model(run, self.values(), "teacher"),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(
-                self.tokenizer, max_seq_length=metadata.max_seq_length or self.tokenizer.max_seq_length))
+                self.tokenizer,
+                max_seq_length=metadata.max_seq_length or self.tokenizer.max_seq_length,
+            ),
+        )
 
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
         super().check_files()
-        check_sizes(self.losses, self.model.config, self.taught_by.config, self.tokenizer.max_seq_length,
-                    self.replacing_rate)
+        check_sizes(
+            self.losses,
+            self.model.config,
+            self.taught_by.config,
+            self.tokenizer.max_seq_length,
+            self.replacing_rate,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,8 +161,9 @@ class GeneralSettings(PretrainingSettings):
     def add_file_values(self):
         """See Settings. Also raises InputError for an invalid student."""
         settings, teacher = super().add_file_values(), read_config(self.model.bert_config_file)
-        return dataclasses.replace(settings, teacher_config=teacher,
-                                   model=build_student_settings(self.student, teacher))
+        return dataclasses.replace(
+            settings, teacher_config=teacher, model=build_student_settings(self.student, teacher)
+        )
 
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
@@ -138,11 +171,19 @@ class GeneralSettings(PretrainingSettings):
         config, teacher = self.model.config, self.teacher_config
         check_sizes(self.losses, config, teacher, self.longest_sequence)
         if config.attention != teacher.attention:
-            raise InputError(f"has {teacher.attention} attention, but the student has {config.attention} attention; "
-                             "both must have the same", "teacher", self.student.teacher)
+            raise InputError(
+                f"has {teacher.attention} attention, but the student has {config.attention} attention; "
+                "both must have the same",
+                "teacher",
+                self.student.teacher,
+            )
         if config.vocab_size != teacher.vocab_size:
-            raise InputError(f"has {teacher.vocab_size} vocabulary entries, but the student has {config.vocab_size}; "
-                             "both must have the same vocabulary", "teacher", self.student.teacher)
+            raise InputError(
+                f"has {teacher.vocab_size} vocabulary entries, but the student has {config.vocab_size}; "
+                "both must have the same vocabulary",
+                "teacher",
+                self.student.teacher,
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,34 +196,66 @@ class PruneModelSettings(FineTunedSettings):
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     keep_heads: float = setting(
-        1.0, "Fraction of attention heads to keep, the most important ones; each layer keeps at least one.", lower=0,
-        upper=1)
+        1.0,
+        "Fraction of attention heads to keep, the most important ones; each layer keeps at least one.",
+        lower=0,
+        upper=1,
+    )
     keep_neurons: float = setting(
-        1.0, "Fraction of feed-forward neurons to keep, the most important ones; each layer keeps at least one.",
-        lower=0, upper=1)
+        1.0,
+        "Fraction of feed-forward neurons to keep, the most important ones; each layer keeps at least one.",
+        lower=0,
+        upper=1,
+    )
     embedding_size: int | None = setting(
-        None, "Factorize the word embeddings into two matrices with this inner dimension, as in ALBERT; less than the "
-              "model's hidden_size.", lower=1)
+        None,
+        "Factorize the word embeddings into two matrices with this inner dimension, as in ALBERT; less than the "
+        "model's hidden_size.",
+        lower=1,
+    )
     prune_vocabulary: tuple[str, ...] = setting(
-        (), "UTF-8 text files, such as the training data. The vocabulary keeps the tokens that occur in them, special "
-            "tokens, and their single characters.")
-    importance_examples: int = setting(2048, "Number of training examples for measuring importance, before each round.",
-                                       lower=1, needs=UNITS)
-    rounds: int = setting(1, "Number of equal pruning steps, each with a new measurement of importance.", lower=1,
-                          needs=UNITS)
-    num_train_epochs: float = setting(0.0, "Number of epochs of fine-tuning after each round; 0 for none.", lower=0)
+        (),
+        "UTF-8 text files, such as the training data. The vocabulary keeps the tokens that occur in them, special "
+        "tokens, and their single characters.",
+    )
+    importance_examples: int = setting(
+        2048,
+        "Number of training examples for measuring importance, before each round.",
+        lower=1,
+        needs=UNITS,
+    )
+    rounds: int = setting(
+        1,
+        "Number of equal pruning steps, each with a new measurement of importance.",
+        lower=1,
+        needs=UNITS,
+    )
+    num_train_epochs: float = setting(
+        0.0, "Number of epochs of fine-tuning after each round; 0 for none.", lower=0
+    )
     distill: bool = setting(
-        False, "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
-               "run_distillation.", needs="num_train_epochs",
-        not_with="prune_vocabulary; prune the vocabulary first, then prune the resulting model")
-    learning_rate: float = setting(5e-5, "Learning rate to which the warmup rises.", lower=0,
-                                   needs="num_train_epochs")
+        False,
+        "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
+        "run_distillation.",
+        needs="num_train_epochs",
+        not_with="prune_vocabulary; prune the vocabulary first, then prune the resulting model",
+    )
+    learning_rate: float = setting(
+        5e-5, "Learning rate to which the warmup rises.", lower=0, needs="num_train_epochs"
+    )
     mixed_precision: str = setting(
-        "float32", "Type of the computations of fine-tuning, as for run_classifier.", choices=DTYPE_POLICIES,
-        needs="num_train_epochs")
+        "float32",
+        "Type of the computations of fine-tuning, as for run_classifier.",
+        choices=DTYPE_POLICIES,
+        needs="num_train_epochs",
+    )
     warmup_proportion: float = setting(
-        0.1, "Fraction of the training steps of a round over which the learning rate increases from 0.", lower=0,
-        upper=1, needs="num_train_epochs")
+        0.1,
+        "Fraction of the training steps of a round over which the learning rate increases from 0.",
+        lower=0,
+        upper=1,
+        needs="num_train_epochs",
+    )
 
     @property
     def prunes_units(self):
@@ -200,20 +273,30 @@ class PruneModelSettings(FineTunedSettings):
         Also raises InputError for nothing to prune, an `embedding_size`, or an output_dir in use.
         """
         if not (self.prunes_units or self.embedding_size or self.prune_vocabulary):
-            raise InputError("nothing to prune; set `keep_heads`, `keep_neurons`, `embedding_size`, or "
-                             "`prune_vocabulary`")
+            raise InputError(
+                "nothing to prune; set `keep_heads`, `keep_neurons`, `embedding_size`, or "
+                "`prune_vocabulary`"
+            )
         if self.embedding_size and self.embedding_size >= self.model.config.hidden_size:
-            raise InputError(f"must be less than {self.model.config.hidden_size}, the hidden size of the model",
-                             "embedding_size", self.embedding_size)
+            raise InputError(
+                f"must be less than {self.model.config.hidden_size}, the hidden size of the model",
+                "embedding_size",
+                self.embedding_size,
+            )
         output_dir = self.training.output_dir
         if has_run(output_dir):
-            raise InputError("contains a training run; choose another directory", "output_dir", output_dir)
+            raise InputError(
+                "contains a training run; choose another directory", "output_dir", output_dir
+            )
 
     def choose_tuning(self):
         """See FineTunedSettings."""
         return TuningSettings(
-            do_eval=True, learning_rate=self.learning_rate, warmup_proportion=self.warmup_proportion,
-            num_train_epochs=self.num_train_epochs or TuningSettings().num_train_epochs)
+            do_eval=True,
+            learning_rate=self.learning_rate,
+            warmup_proportion=self.warmup_proportion,
+            num_train_epochs=self.num_train_epochs or TuningSettings().num_train_epochs,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,16 +305,26 @@ class ModelEvaluationSettings(Settings):
 
     data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     models: tuple[str, ...] = setting(
-        (), "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, and .tflite files. "
-            "The first must be a checkpoint; an export gets the features of the checkpoint before it. Required.",
-        required=True, role=roles.INPUT)
+        (),
+        "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, and .tflite files. "
+        "The first must be a checkpoint; an export gets the features of the checkpoint before it. Required.",
+        required=True,
+        role=roles.INPUT,
+    )
     max_seq_length: int | None = setting(
-        None, "Maximum sequence length in tokens. Defaults to the length in each checkpoint's task.json.", lower=4)
+        None,
+        "Maximum sequence length in tokens. Defaults to the length in each checkpoint's task.json.",
+        lower=4,
+    )
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
     int8_matrices: bool = setting(
-        False, "Also evaluate the first model with each matrix rounded to int8 separately, and with all of them, as in "
-               "a LiteRT file with int8 weights.")
-    output_file: str | None = setting(None, "JSON file for the printed results.", role=roles.OUTPUT_FILE)
+        False,
+        "Also evaluate the first model with each matrix rounded to int8 separately, and with all of them, as in "
+        "a LiteRT file with int8 weights.",
+    )
+    output_file: str | None = setting(
+        None, "JSON file for the printed results.", role=roles.OUTPUT_FILE
+    )
 
 
 def build_student_settings(student, teacher, vocab_file=None):
@@ -250,21 +343,34 @@ def build_student_settings(student, teacher, vocab_file=None):
     if student.student_layers:
         check_layers("student_layers", student.student_layers, teacher.num_hidden_layers)
         if teacher.num_hidden_groups:
-            raise InputError("the teacher's layers share their weights; set `student_config_file` or "
-                             "`student_checkpoint` instead", "student_layers", student.student_layers)
-        return ModelSettings(init_checkpoint=student.teacher, config=student_config(teacher, student.student_layers))
+            raise InputError(
+                "the teacher's layers share their weights; set `student_config_file` or "
+                "`student_checkpoint` instead",
+                "student_layers",
+                student.student_layers,
+            )
+        return ModelSettings(
+            init_checkpoint=student.teacher, config=student_config(teacher, student.student_layers)
+        )
     if student.student_config_file:
         with rename_argument(bert_config_file="student_config_file"):
-            return ModelSettings(student.student_config_file, config=read_config(student.student_config_file))
+            return ModelSettings(
+                student.student_config_file, config=read_config(student.student_config_file)
+            )
     path = student.student_checkpoint
     check_exists(path, "student_checkpoint")
     check_loadable(path)
     names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}
     existing = resolve_values(names, {}, ModelFiles({"student_checkpoint": path}), warn)
     if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):
-        raise InputError(f"its vocabulary differs from the vocabulary of `teacher`={student.teacher}",
-                         "student_checkpoint", path)
-    return ModelSettings(existing["bert_config_file"], path, config=read_config(existing["bert_config_file"]))
+        raise InputError(
+            f"its vocabulary differs from the vocabulary of `teacher`={student.teacher}",
+            "student_checkpoint",
+            path,
+        )
+    return ModelSettings(
+        existing["bert_config_file"], path, config=read_config(existing["bert_config_file"])
+    )
 
 
 def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
@@ -276,27 +382,45 @@ def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
     weights = losses.weights
     for name, each in (("teacher", teacher), ("student", config)):
         if max_seq_length > each.max_position_embeddings:
-            raise InputError(f"must be at most {each.max_position_embeddings}, the maximum of the {name}",
-                             "max_seq_length", max_seq_length)
+            raise InputError(
+                f"must be at most {each.max_position_embeddings}, the maximum of the {name}",
+                "max_seq_length",
+                max_seq_length,
+            )
     if rate is not None:
         map_layers("uniform", config.num_hidden_layers, teacher.num_hidden_layers)
         if config.hidden_size != teacher.hidden_size:
-            raise InputError(f"`replacing_rate`={rate}: requires equal hidden sizes, but the student has "
-                             f"{config.hidden_size} and the teacher {teacher.hidden_size}")
+            raise InputError(
+                f"`replacing_rate`={rate}: requires equal hidden sizes, but the student has "
+                f"{config.hidden_size} and the teacher {teacher.hidden_size}"
+            )
         if config.num_hidden_groups:
-            raise InputError(f"`replacing_rate`={rate}: the student's layers share their weights, so they cannot be "
-                             "replaced separately")
+            raise InputError(
+                f"`replacing_rate`={rate}: the student's layers share their weights, so they cannot be "
+                "replaced separately"
+            )
     if set(INNER) & set(weights):
-        layers = map_layers(losses.parsed_layer_map, config.num_hidden_layers, teacher.num_hidden_layers)
-        heads = {sizes[0] for sizes in config.layer_sizes}, {teacher.layer_sizes[layer][0] for layer in layers}
+        layers = map_layers(
+            losses.parsed_layer_map, config.num_hidden_layers, teacher.num_hidden_layers
+        )
+        heads = (
+            {sizes[0] for sizes in config.layer_sizes},
+            {teacher.layer_sizes[layer][0] for layer in layers},
+        )
         if "attention" in weights and not len(heads[0]) == len(heads[0] | heads[1]) == 1:
             counts = ["/".join(map(str, sorted(each))) for each in heads]
-            raise InputError(f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads and the "
-                             f"teacher {counts[1]}, so their attention cannot be compared; set it to 0")
+            raise InputError(
+                f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads and the "
+                f"teacher {counts[1]}, so their attention cannot be compared; set it to 0"
+            )
     for name in {"attention", "cls"} & set(weights):
         if config.is_causal or teacher.is_causal:
-            raise InputError(f"`{name}_weight`={weights[name]}: compares tokens that causal attention excludes, but "
-                             "attention is causal in the config of the student or the teacher; set it to 0")
+            raise InputError(
+                f"`{name}_weight`={weights[name]}: compares tokens that causal attention excludes, but "
+                "attention is causal in the config of the student or the teacher; set it to 0"
+            )
     if "cls" in weights and config.num_hidden_layers < 2:
-        raise InputError(f"`cls_weight`={weights['cls']}: compares layers before the last, but the student has only "
-                         "one layer; set it to 0")
+        raise InputError(
+            f"`cls_weight`={weights['cls']}: compares layers before the last, but the student has only "
+            "one layer; set it to 0"
+        )

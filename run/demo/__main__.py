@@ -18,7 +18,9 @@ class DemoSettings(Settings):
     """Output directory and duration of the demo."""
 
     output_dir: str = setting(
-        "demo_output", "Directory for all files of the demo; overwritten if an earlier demo created it.")
+        "demo_output",
+        "Directory for all files of the demo; overwritten if an earlier demo created it.",
+    )
     num_train_steps: int = setting(3000, "Number of pre-training steps.", lower=1)
     num_train_epochs: float = setting(10.0, "Number of fine-tuning epochs.", lower=0)
 

@@ -26,10 +26,20 @@ from run.evaluation.results import read_results
 MARKER = ".bert_tf_demo"
 MAX_SEQ_LENGTH, MAX_PREDICTIONS = 64, 10
 VOCAB_SIZE = 2000
-BERT_CONFIG = {"vocab_size": VOCAB_SIZE, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
-               "intermediate_size": 512, "max_position_embeddings": 128, "type_vocab_size": 2}
-MASKED_TEXTS = ("The value of the [MASK] is an integer.", "This method is called when the [MASK] is created.",
-                "If the name is not found, an exception is [MASK].")
+BERT_CONFIG = {
+    "vocab_size": VOCAB_SIZE,
+    "hidden_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 512,
+    "max_position_embeddings": 128,
+    "type_vocab_size": 2,
+}
+MASKED_TEXTS = (
+    "The value of the [MASK] is an integer.",
+    "This method is called when the [MASK] is created.",
+    "If the name is not found, an exception is [MASK].",
+)
 SERVED_SENTENCES = 5
 
 
@@ -51,9 +61,15 @@ def make_folder(folder):
     """Creates an empty directory; raises InputError if it is remote, or exists with other files."""
     if is_remote(folder):
         raise InputError(f"`output_dir`={folder}: must be a local directory")
-    if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(os.path.join(folder, MARKER)):
-        raise InputError(f"`output_dir`={folder}: contains files that the demo did not create; choose another "
-                         "directory")
+    if (
+        os.path.isdir(folder)
+        and os.listdir(folder)
+        and not os.path.exists(os.path.join(folder, MARKER))
+    ):
+        raise InputError(
+            f"`output_dir`={folder}: contains files that the demo did not create; choose another "
+            "directory"
+        )
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     open(os.path.join(folder, MARKER), "w").close()
@@ -63,41 +79,83 @@ def prepare(folder):
     """Creates the vocabulary from the corpus, and records for training and for the held-out
     part."""
     announce("A vocabulary learned from the training part")
-    run_script("data_prep.learn_vocab", folder, input_file="train.txt", vocab_file="vocab.txt",
-               vocab_size=VOCAB_SIZE, num_unused=0)
+    run_script(
+        "data_prep.learn_vocab",
+        folder,
+        input_file="train.txt",
+        vocab_file="vocab.txt",
+        vocab_size=VOCAB_SIZE,
+        num_unused=0,
+    )
     with open(os.path.join(folder, "bert_config.json"), "w", encoding="utf-8") as file:
         file.write(BertConfig(**BERT_CONFIG).to_json())
     announce("Sentence pairs with masked positions, as TFRecords")
     for part, dupe_factor in (("train", 40), ("held_out", 5)):
-        run_script("data_prep.create_pretraining_data", folder, input_file=f"{part}.txt",
-                   output_file=f"{part}.tfrecord", vocab_file="vocab.txt", max_seq_length=MAX_SEQ_LENGTH,
-                   max_predictions_per_seq=MAX_PREDICTIONS, dupe_factor=dupe_factor)
+        run_script(
+            "data_prep.create_pretraining_data",
+            folder,
+            input_file=f"{part}.txt",
+            output_file=f"{part}.tfrecord",
+            vocab_file="vocab.txt",
+            max_seq_length=MAX_SEQ_LENGTH,
+            max_predictions_per_seq=MAX_PREDICTIONS,
+            dupe_factor=dupe_factor,
+        )
 
 
 def pretrain(folder, num_train_steps):
     """Pre-trains a model on the records, and evaluates it on the held-out records."""
     announce("Pre-training, then evaluation on the held-out part")
-    run_script("run.run_pretraining", folder, bert_config_file="bert_config.json", input_file="train.tfrecord",
-               eval_input_file="held_out.tfrecord", output_dir="pretrained", do_train=True, do_eval=True,
-               max_seq_length=MAX_SEQ_LENGTH, max_predictions_per_seq=MAX_PREDICTIONS, train_batch_size=32,
-               eval_batch_size=32, learning_rate=1e-3, num_train_steps=num_train_steps,
-               num_warmup_steps=num_train_steps // 10)
+    run_script(
+        "run.run_pretraining",
+        folder,
+        bert_config_file="bert_config.json",
+        input_file="train.tfrecord",
+        eval_input_file="held_out.tfrecord",
+        output_dir="pretrained",
+        do_train=True,
+        do_eval=True,
+        max_seq_length=MAX_SEQ_LENGTH,
+        max_predictions_per_seq=MAX_PREDICTIONS,
+        train_batch_size=32,
+        eval_batch_size=32,
+        learning_rate=1e-3,
+        num_train_steps=num_train_steps,
+        num_warmup_steps=num_train_steps // 10,
+    )
 
 
 def fill_masks(folder):
     """Predicts masked words with the pre-trained model."""
     announce("Masked words")
-    run_script("run.fill_mask", folder, init_checkpoint="pretrained", max_seq_length=MAX_SEQ_LENGTH, text=MASKED_TEXTS)
+    run_script(
+        "run.fill_mask",
+        folder,
+        init_checkpoint="pretrained",
+        max_seq_length=MAX_SEQ_LENGTH,
+        text=MASKED_TEXTS,
+    )
 
 
 def fine_tune(folder, num_train_epochs):
     """Fine-tunes the pre-trained model to classify sentences by chapter, and evaluates it on
     held-out sentences."""
     announce("Fine-tuning: which chapter is a sentence from?")
-    run_script("run.run_classifier", folder, task_name="custom", text_a_column="sentence", data_dir="task",
-               init_checkpoint="pretrained", output_dir="classifier", do_train=True, do_eval=True,
-               max_seq_length=MAX_SEQ_LENGTH, learning_rate=3e-4, num_train_epochs=num_train_epochs,
-               eval_batch_size=32)
+    run_script(
+        "run.run_classifier",
+        folder,
+        task_name="custom",
+        text_a_column="sentence",
+        data_dir="task",
+        init_checkpoint="pretrained",
+        output_dir="classifier",
+        do_train=True,
+        do_eval=True,
+        max_seq_length=MAX_SEQ_LENGTH,
+        learning_rate=3e-4,
+        num_train_epochs=num_train_epochs,
+        eval_batch_size=32,
+    )
 
 
 def serve(folder):
@@ -109,7 +167,13 @@ def serve(folder):
     rows = rows[:: len(rows) // SERVED_SENTENCES][:SERVED_SENTENCES]
     with open(os.path.join(folder, "sentences.txt"), "w", encoding="utf-8") as file:
         file.writelines(f"{sentence}\n" for sentence, _ in rows)
-    run_script("run.predict", folder, model="served", input_file="sentences.txt", output_file="predictions.jsonl")
+    run_script(
+        "run.predict",
+        folder,
+        model="served",
+        input_file="sentences.txt",
+        output_file="predictions.jsonl",
+    )
     with open(os.path.join(folder, "predictions.jsonl"), encoding="utf-8") as file:
         for line, (sentence, label) in zip(file, rows, strict=True):
             print(f"{json.loads(line)['label']:<20} (true: {label})  {sentence}")
@@ -117,6 +181,7 @@ def serve(folder):
 
 def report(folder, seconds):
     """Prints the results on held-out text, each next to its frequency baseline."""
+
     def path(*names):
         return os.path.join(folder, *names)
 
@@ -128,13 +193,30 @@ def report(folder, seconds):
     classifier = read_results(path("classifier", "eval_results.txt"))
     announce(f"On held-out text, after {seconds / 60:.1f} minutes")
     rows = (
-        ("masked LM loss (nats)", pretrained["masked_lm_loss"], unigram, "each token by its corpus frequency"),
-        ("next sentence accuracy", pretrained["next_sentence_accuracy"],
-         majority_next_sentence(held_out, features), "the more common label"),
+        (
+            "masked LM loss (nats)",
+            pretrained["masked_lm_loss"],
+            unigram,
+            "each token by its corpus frequency",
+        ),
+        (
+            "next sentence accuracy",
+            pretrained["next_sentence_accuracy"],
+            majority_next_sentence(held_out, features),
+            "the more common label",
+        ),
         ("chapter accuracy", classifier["eval_accuracy"], majority, f"always {label}"),
     )
-    print(format_table(["", "baseline is", "reached", "baseline"], [
-        [name, meaning, f"{reached:.3f}", f"{baseline:.3f}"] for name, reached, baseline, meaning in rows], num_left=2))
+    print(
+        format_table(
+            ["", "baseline is", "reached", "baseline"],
+            [
+                [name, meaning, f"{reached:.3f}", f"{baseline:.3f}"]
+                for name, reached, baseline, meaning in rows
+            ],
+            num_left=2,
+        )
+    )
     print(f"\nloss curves: {path('pretrained', 'loss.png')}, {path('classifier', 'loss.png')}")
 
 
@@ -182,7 +264,9 @@ def read_records(record_file, features):
 def read_labels(path):
     """Reads the column label of a TSV file."""
     with open(path, encoding="utf-8", newline="") as file:
-        return [row["label"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+        return [
+            row["label"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        ]
 
 
 def announce(title):
@@ -197,9 +281,13 @@ def run_script(module, folder, **options):
         if value is True:
             arguments.append(f"--{name}")
         else:
-            arguments += [f"--{name}={each}" for each in (value if isinstance(value, tuple) else (value,))]
+            arguments += [
+                f"--{name}={each}" for each in (value if isinstance(value, tuple) else (value,))
+            ]
     print(f"$ {shlex.join(['python', '-m', module, *arguments])}", flush=True)
-    status = subprocess.run([sys.executable, "-m", module, *arguments], cwd=folder, check=False).returncode
+    status = subprocess.run(
+        [sys.executable, "-m", module, *arguments], cwd=folder, check=False
+    ).returncode
     if status:
         print(f"the command above failed with status {status}", file=sys.stderr)
         sys.exit(status)

@@ -19,9 +19,22 @@ CHAPTERS = {
     "data_model": ("specialnames", "types", "objects"),
     "compound_statements": ("compound",),
     "simple_statements": ("assignment", "import", "raise", "global", "del", "return", "assert"),
-    "expressions": ("calls", "comparisons", "binary", "subscriptions", "slicings", "atom-identifiers"),
+    "expressions": (
+        "calls",
+        "comparisons",
+        "binary",
+        "subscriptions",
+        "slicings",
+        "atom-identifiers",
+    ),
     "lexical_analysis": ("identifiers", "strings", "execmodel", "integers", "floating"),
-    "built_in_types": ("typesseq", "typesmapping", "string-methods", "bltin-code-objects", "typesmodules"),
+    "built_in_types": (
+        "typesseq",
+        "typesmapping",
+        "string-methods",
+        "bltin-code-objects",
+        "typesmodules",
+    ),
     "string_formatting": ("formatstrings",),
     "debugger": ("debugger",),
 }
@@ -38,12 +51,19 @@ def read_sections():
     sections = []
     topics = pydoc_data.topics.topics
     for topic in sorted(topics, key=lambda name: (-len(topics[name]), name)):
-        fresh = [sentence for sentence in split_sentences(topics[topic])
-                 if not (sentence in seen or seen.add(sentence))]
-        sections += [(topic, fresh[start : start + SECTION_SENTENCES])
-                     for start in range(0, len(fresh), SECTION_SENTENCES)]
+        fresh = [
+            sentence
+            for sentence in split_sentences(topics[topic])
+            if not (sentence in seen or seen.add(sentence))
+        ]
+        sections += [
+            (topic, fresh[start : start + SECTION_SENTENCES])
+            for start in range(0, len(fresh), SECTION_SENTENCES)
+        ]
     held_out = sections[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY]
-    return [section for number, section in enumerate(sections, 1) if number % HELD_OUT_EVERY], held_out
+    return [
+        section for number, section in enumerate(sections, 1) if number % HELD_OUT_EVERY
+    ], held_out
 
 
 def split_sentences(text):

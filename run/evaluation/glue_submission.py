@@ -4,9 +4,19 @@ import os
 
 from bert_tf.files import new_file
 
-FILES = {"cola": "CoLA.tsv", "sst-2": "SST-2.tsv", "mrpc": "MRPC.tsv", "sts-b": "STS-B.tsv", "qqp": "QQP.tsv",
-         "mnli": "MNLI-m.tsv", "mnli-mm": "MNLI-mm.tsv", "qnli": "QNLI.tsv", "rte": "RTE.tsv", "wnli": "WNLI.tsv",
-         "ax": "AX.tsv"}
+FILES = {
+    "cola": "CoLA.tsv",
+    "sst-2": "SST-2.tsv",
+    "mrpc": "MRPC.tsv",
+    "sts-b": "STS-B.tsv",
+    "qqp": "QQP.tsv",
+    "mnli": "MNLI-m.tsv",
+    "mnli-mm": "MNLI-mm.tsv",
+    "qnli": "QNLI.tsv",
+    "rte": "RTE.tsv",
+    "wnli": "WNLI.tsv",
+    "ax": "AX.tsv",
+}
 LOWEST_SIMILARITY, HIGHEST_SIMILARITY = 0, 5  # STS-B's server rejects other values.
 
 
@@ -24,10 +34,16 @@ def write(folder, task, guids, predictions):
     """
     path = os.path.join(folder, FILES[task.name])
     if task.regression:
-        values = [f"{min(max(value, LOWEST_SIMILARITY), HIGHEST_SIMILARITY):.3f}" for value in predictions.tolist()]
+        values = [
+            f"{min(max(value, LOWEST_SIMILARITY), HIGHEST_SIMILARITY):.3f}"
+            for value in predictions.tolist()
+        ]
     else:
         values = [task.labels[label] for label in predictions.tolist()]
     with new_file(path) as file:
         file.write("index\tprediction\n")
-        file.writelines(f"{guid.rsplit('-', 1)[1]}\t{value}\n" for guid, value in zip(guids, values, strict=True))
+        file.writelines(
+            f"{guid.rsplit('-', 1)[1]}\t{value}\n"
+            for guid, value in zip(guids, values, strict=True)
+        )
     return path

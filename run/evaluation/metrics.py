@@ -11,6 +11,7 @@ def _accuracy(labels, predictions):
 
 def _classification(name, **options):
     """Wraps a function of scikit-learn."""
+
     def metric(labels, predictions):
         from sklearn import metrics  # Takes half a second.
 
@@ -24,6 +25,7 @@ def _correlation(name):
 
     Constant labels or predictions score 0, as in the Matthews correlation.
     """
+
     def metric(labels, predictions):
         from scipy import stats  # Takes half a second.
 

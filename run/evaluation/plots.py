@@ -31,8 +31,14 @@ def confusion_matrix(path, labels, predictions, names):
     image = axes.imshow(fractions, cmap="Blues", vmin=0, vmax=1)
     if counts.size <= MOST_CELLS_WITH_NUMBERS:
         for row, column in np.ndindex(counts.shape):
-            axes.text(column, row, counts[row, column], ha="center", va="center",
-                      color="white" if fractions[row, column] > 0.5 else "black")
+            axes.text(
+                column,
+                row,
+                counts[row, column],
+                ha="center",
+                va="center",
+                color="white" if fractions[row, column] > 0.5 else "black",
+            )
     axes.set_xticks(range(len(names)), names, rotation=90)
     axes.set_yticks(range(len(names)), names)
     axes.set(xlabel="predicted", ylabel="label", title=f"{len(labels):,} examples")
@@ -53,10 +59,14 @@ def loss_curves(folder, training, evaluation):
     has_others = any("loss" not in name for name in (*trained, *evaluated))
     figure = create_figure(figsize=(8, 8 if has_others else 5), layout="constrained")
     panels = figure.subplots(2 if has_others else 1, squeeze=False, sharex=True)[:, 0]
-    for curves, style, source in ((trained, ".-" if len(training.rows) == 1 else "-", ""),
-                                  (evaluated, "--.", "evaluation: ")):
+    for curves, style, source in (
+        (trained, ".-" if len(training.rows) == 1 else "-", ""),
+        (evaluated, "--.", "evaluation: "),
+    ):
         for name, curve in curves.items():
-            panels[0 if "loss" in name else 1].plot(*curve, style, label=source + name.replace("_", " "))
+            panels[0 if "loss" in name else 1].plot(
+                *curve, style, label=source + name.replace("_", " ")
+            )
     panels[0].set(ylabel="loss (nats)", title="Losses", ylim=(0, None))
     if has_others:
         panels[1].set(title="Other metrics")

@@ -19,12 +19,20 @@ def write_results(path, results):
     with new_file(path) as file:
         file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
     for name, value in sorted(select_distinct(results).items()):
-        print(f"{name} = {value:.4g}" if isinstance(value, (float, np.floating)) else f"{name} = {value}")
+        print(
+            f"{name} = {value:.4g}"
+            if isinstance(value, (float, np.floating))
+            else f"{name} = {value}"
+        )
 
 
 def select_distinct(results):
     """Returns results without the original's second name of the loss."""
-    return {name: value for name, value in results.items() if name != "loss" or "eval_loss" not in results}
+    return {
+        name: value
+        for name, value in results.items()
+        if name != "loss" or "eval_loss" not in results
+    }
 
 
 def read_results(path):
@@ -36,7 +44,9 @@ def read_results(path):
     try:
         return {name: float(value) for name, _, value in lines}
     except ValueError as error:
-        raise InputError(f"{path}: is corrupted; each line must have the form name = number") from error
+        raise InputError(
+            f"{path}: is corrupted; each line must have the form name = number"
+        ) from error
 
 
 def write_table(path, columns, rows):
@@ -45,7 +55,9 @@ def write_table(path, columns, rows):
     A missing value is an empty cell.
     """
     with new_file(path, newline="") as file:
-        writer = csv.DictWriter(file, columns, delimiter="\t", lineterminator="\n", extrasaction="ignore")
+        writer = csv.DictWriter(
+            file, columns, delimiter="\t", lineterminator="\n", extrasaction="ignore"
+        )
         writer.writeheader()
         writer.writerows(rows)
 

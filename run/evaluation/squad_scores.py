@@ -14,11 +14,15 @@ _KORQUAD_MARKS = re.compile("['\"《》<>〈〉()‘’]")
 
 def check_answers(examples, version_2_with_negative):
     """Raises InputError unless all examples have reference answers."""
-    num_missing = sum(not (example.answers or (version_2_with_negative and example.answers is not None))
-                      for example in examples)
+    num_missing = sum(
+        not (example.answers or (version_2_with_negative and example.answers is not None))
+        for example in examples
+    )
     if num_missing:
-        raise InputError(f"{num_missing:,} of {len(examples):,} questions have no reference answers"
-                         + ("" if version_2_with_negative else " (SQuAD 2.0 requires `version_2_with_negative`)"))
+        raise InputError(
+            f"{num_missing:,} of {len(examples):,} questions have no reference answers"
+            + ("" if version_2_with_negative else " (SQuAD 2.0 requires `version_2_with_negative`)")
+        )
 
 
 def score(examples, answers, null_score_diff_threshold, metric="squad"):
@@ -44,8 +48,9 @@ def score(examples, answers, null_score_diff_threshold, metric="squad"):
         scores = squad_evaluate_v1_1.evaluate(_dataset(examples), chosen_answers)
         return {"exact_match": 100 * scores["exact_match"], "f1": 100 * scores["final_f1"]}
     scores = squad_evaluate_v2_0.evaluate(_dataset(examples), chosen_answers)
-    return {name: scores[name] for name in scores if re.fullmatch("(HasAns_|NoAns_)?(exact|f1)", name)} | (
-        best_thresholds(examples, answers))
+    return {
+        name: scores[name] for name in scores if re.fullmatch("(HasAns_|NoAns_)?(exact|f1)", name)
+    } | (best_thresholds(examples, answers))
 
 
 def best_thresholds(examples, answers):
@@ -57,8 +62,13 @@ def best_thresholds(examples, answers):
       best_f1_thresh.
     """
     # Scores each threshold with the best answers that it would accept.
-    scores = squad_evaluate_v2_0.evaluate(_dataset(examples), answers.get_best_texts(), answers.null_odds)
-    best = {f"best_{name}": scores[f"final_{name}"] for name in ("exact", "exact_thresh", "f1", "f1_thresh")}
+    scores = squad_evaluate_v2_0.evaluate(
+        _dataset(examples), answers.get_best_texts(), answers.null_odds
+    )
+    best = {
+        f"best_{name}": scores[f"final_{name}"]
+        for name in ("exact", "exact_thresh", "f1", "f1_thresh")
+    }
     all_null = 100 * sum(not example.answers for example in examples) / len(examples)
     for name in ("best_exact", "best_f1"):
         # The official evaluation returns 0 here, which may accept answers.
@@ -68,8 +78,10 @@ def best_thresholds(examples, answers):
 
 
 def _dataset(examples):
-    questions = [{"id": example.qas_id, "answers": [{"text": text} for text in example.answers]}
-                 for example in examples]
+    questions = [
+        {"id": example.qas_id, "answers": [{"text": text} for text in example.answers]}
+        for example in examples
+    ]
     return [{"paragraphs": [{"qas": questions}]}]
 
 

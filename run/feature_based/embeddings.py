@@ -15,7 +15,14 @@ from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.fast import FastEncoder
 from run.arrays.prediction import Predictor
-from run.arrays.stored_rows import Entry, StackedRows, StoredRows, find_subfolder, is_complete, write
+from run.arrays.stored_rows import (
+    Entry,
+    StackedRows,
+    StoredRows,
+    find_subfolder,
+    is_complete,
+    write,
+)
 from run.feature_based.settings import EMBEDDINGS_FOLDER
 from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
@@ -43,37 +50,65 @@ def compute(settings, strategy, split, features, positions, layers):
     for name in ENCODER_INPUTS:
         data.update(np.ascontiguousarray(features[name]).tobytes())
     data.update(positions.tobytes())
-    metadata = {"encoder": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
-                "config": config.to_dict(), "data": data.hexdigest(), "positions": int(positions.sum()),
-                "mixed_precision": precision, "layers": list(layers)}
+    metadata = {
+        "encoder": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
+        "config": config.to_dict(),
+        "data": data.hexdigest(),
+        "positions": int(positions.sum()),
+        "mixed_precision": precision,
+        "layers": list(layers),
+    }
     path = find_subfolder(
-        settings.cache_dir or os.path.join(settings.training.output_dir, EMBEDDINGS_FOLDER), metadata)
+        settings.cache_dir or os.path.join(settings.training.output_dir, EMBEDDINGS_FOLDER),
+        metadata,
+    )
     if is_complete(path):
         print(f"{path}: reusing the embeddings of the {split} data")
         return path
     entries = make_entries(layers, config.hidden_size)
     removes_padding = strategies.allows_dynamic_shapes(strategy)
     with strategy.scope():
-        encoder = FastEncoder(config, strategies.choose_fast(strategy, config, remove_padding=removes_padding),
-                              dtype=DTYPE_POLICIES[precision])
+        encoder = FastEncoder(
+            config,
+            strategies.choose_fast(strategy, config, remove_padding=removes_padding),
+            dtype=DTYPE_POLICIES[precision],
+        )
         load_pretrained(encoder, settings.model.init_checkpoint)
 
     def encode(features, training):
         encoded = encoder(features, training=training)
         all_layers = [encoded["embedding_output"], *encoded["encoder_outputs"]]
-        return {name: tf.cast(all_layers[layer], DTYPE) for name, layer in zip(entries, layers, strict=True)}
+        return {
+            name: tf.cast(all_layers[layer], DTYPE)
+            for name, layer in zip(entries, layers, strict=True)
+        }
 
     def parts():
         predictor = Predictor(strategy, encode, static_shapes=not removes_padding, network=encoder)
         for rows, outputs in predictor.predict_batches(
-                features, settings.training.eval_batch_size, f"embeddings of the {split} data"):
-            yield rows, {name: [vectors[positions[row, :len(vectors)]] for row, vectors in zip(
-                # [positions, H] each.
-                rows, values, strict=True)] for name, values in outputs.items()}
+            features, settings.training.eval_batch_size, f"embeddings of the {split} data"
+        ):
+            yield (
+                rows,
+                {
+                    name: [
+                        vectors[positions[row, : len(vectors)]]
+                        for row, vectors in zip(
+                            # [positions, H] each.
+                            rows,
+                            values,
+                            strict=True,
+                        )
+                    ]
+                    for name, values in outputs.items()
+                },
+            )
 
     write(path, metadata, entries, positions.sum(axis=1), parts())
     strategies.free_memory(encoder.variables)
-    print(f"{path}: saved the embeddings of {metadata['positions']:,} positions of the {split} data")
+    print(
+        f"{path}: saved the embeddings of {metadata['positions']:,} positions of the {split} data"
+    )
     return path
 
 
@@ -92,7 +127,11 @@ def read(folder, layers, lengths, width):
     Raises:
       InputError: If a file is missing or damaged.
     """
-    return StackedRows(StoredRows(folder, make_entries(layers, width), lengths).open("compute the embeddings again"))
+    return StackedRows(
+        StoredRows(folder, make_entries(layers, width), lengths).open(
+            "compute the embeddings again"
+        )
+    )
 
 
 def make_entries(layers, width):

@@ -45,17 +45,26 @@ def run(settings):
     task, features = read_data(settings)
     output_dir, rows = settings.training.output_dir, {}
     table = os.path.join(output_dir, TABLE_FILE)
-    state = RunState(output_dir, snapshot(settings), {
-        **{name: fingerprint(paths) for name, paths in task.training_files.items()},
-        "init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint))},
-        name=SETTINGS_FILE, must_be_empty=True)
+    state = RunState(
+        output_dir,
+        snapshot(settings),
+        {
+            **{name: fingerprint(paths) for name, paths in task.training_files.items()},
+            "init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint)),
+        },
+        name=SETTINGS_FILE,
+        must_be_empty=True,
+    )
     with lock_run(output_dir, strategy, trains=True):
         state.begin()
         for choice in settings.choices:
             rows[choice] = train_row(settings, choice, strategy, task, features)
             if settings.features == ALL:
-                results.write_table(table, ["features", *list_columns(rows.values(), task.metric)],
-                                    [{"features": name, **scores} for name, scores in rows.items()])
+                results.write_table(
+                    table,
+                    ["features", *list_columns(rows.values(), task.metric)],
+                    [{"features": name, **scores} for name, scores in rows.items()],
+                )
     if settings.features == ALL:
         print(f"{table}: the scores of all features")
 
@@ -68,7 +77,9 @@ def read_data(settings):
       features, dict of split to dict of arrays [n, S].
     """
     task = TASKS[settings.task.kind](settings.fine_tuning, None)
-    tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
+    tokenizer = settings.tokenizer.read_tokenizer(
+        settings.model.init_checkpoint, settings.model.config
+    )
     task.read(tokenizer, ignore_padding=True)
     features, task.features = task.features, {}
     for split, encoder_features in features.items():
@@ -100,7 +111,8 @@ def train_row(settings, choice, strategy, task, features):
             print(f"table: {choice}", flush=True)
         for split, encoder_features in features.items():
             task.features[split]["vectors"] = _find_embeddings(
-                settings, choice, strategy, split, task, encoder_features)
+                settings, choice, strategy, split, task, encoder_features
+            )
         for one in run_settings:
             new = train_once(one, strategy, task)
             all_scores.append(new[-1])
@@ -140,17 +152,31 @@ def train_once(settings, strategy, task):
 
     def make_model():
         return FrozenFeatureModel(
-            COMBINATIONS[settings.features], len(select_layers(settings.features, config.num_hidden_layers)),
-            config.hidden_size, KINDS[task.kind].num_outputs(task.metadata), pools=not task.per_position,
-            width=settings.lstm_width, dropout_rate=DROPOUT, seed=training.random_seed)
+            COMBINATIONS[settings.features],
+            len(select_layers(settings.features, config.num_hidden_layers)),
+            config.hidden_size,
+            KINDS[task.kind].num_outputs(task.metadata),
+            pools=not task.per_position,
+            width=settings.lstm_width,
+            dropout_rate=DROPOUT,
+            seed=training.random_seed,
+        )
 
     def make_batches(skip_steps, share):
         return task.training_batches(training.random_seed, skip_steps, share, static_shapes=False)
 
-    run = open_run(fine_tuning, strategy, make_model, task.loss, num_steps=num_steps,
-                   num_warmup_steps=int(num_steps * settings.warmup_proportion))
+    run = open_run(
+        fine_tuning,
+        strategy,
+        make_model,
+        task.loss,
+        num_steps=num_steps,
+        num_warmup_steps=int(num_steps * settings.warmup_proportion),
+    )
     run.train([(0, training.train_batch_size, make_batches)])
-    predictor = Predictor(strategy, run.model, per_position=task.per_position, inputs=("vectors", "input_mask"))
+    predictor = Predictor(
+        strategy, run.model, per_position=task.per_position, inputs=("vectors", "input_mask")
+    )
     outputs = predictor(task.eval_features, training.eval_batch_size, "evaluating")
     scores = {**task.score(outputs), "global_step": run.step}
     results.write_results(os.path.join(training.output_dir, RESULTS_FILE), scores)
@@ -167,11 +193,17 @@ def _find_embeddings(settings, choice, strategy, split, task, features):
     of the split.
     """
     config = settings.model.config
-    positions = features["label_ids"] != word_features.IGNORED if task.per_position else features["input_mask"] > 0
+    positions = (
+        features["label_ids"] != word_features.IGNORED
+        if task.per_position
+        else features["input_mask"] > 0
+    )
     layers = select_layers(choice, config.num_hidden_layers)
     computed = range(config.num_hidden_layers + 1) if settings.features == ALL else layers
     path = embeddings.compute(settings, strategy, split, features, positions, computed)
-    return embeddings.read(path, layers, task.features[split]["input_mask"].sum(axis=1), config.hidden_size)
+    return embeddings.read(
+        path, layers, task.features[split]["input_mask"].sum(axis=1), config.hidden_size
+    )
 
 
 def _make_rows(task, split, features):
@@ -182,9 +214,13 @@ def _make_rows(task, split, features):
     more words than an input has tokens.
     """
     if not task.per_position:
-        return {name: values for name, values in features.items() if name in ("input_mask", "label_ids")}
+        return {
+            name: values for name, values in features.items() if name in ("input_mask", "label_ids")
+        }
     most, sentences = task.settings.tokenizer.max_seq_length, task.data.examples(split).words
-    lengths = [min(most, len(words) - start) for words in sentences for start in range(0, len(words), most)]
+    lengths = [
+        min(most, len(words) - start) for words in sentences for start in range(0, len(words), most)
+    ]
     mask = np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]
     labels = np.full(mask.shape, word_features.IGNORED, np.int32)
     labels[mask] = features["label_ids"][features["label_ids"] != word_features.IGNORED]

@@ -35,20 +35,37 @@ class FrozenFeatureModel(tf_keras.Model):
       seed: int. Seed of initial weights and dropout.
     """
 
-    def __init__(self, combination, num_layers, input_width, num_outputs, *, pools=False, width, dropout_rate, seed):
+    def __init__(
+        self,
+        combination,
+        num_layers,
+        input_width,
+        num_outputs,
+        *,
+        pools=False,
+        width,
+        dropout_rate,
+        seed,
+    ):
         super().__init__(name="frozen_features", dtype="float32")
         self._combination, self._pools = combination, pools
         initial = itertools.count(seed % LSTM_SEEDS * SEEDS)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         self.dropout = PackedDropout(dropout_rate, dtype="float32")
         self.mix = ScalarMix(num_layers) if combination == MIX else None
-        widths = [input_width * (num_layers if combination == CONCATENATION else 1)] + [2 * width] * NUM_LAYERS
+        widths = [input_width * (num_layers if combination == CONCATENATION else 1)] + [
+            2 * width
+        ] * NUM_LAYERS
         self.lstm_layers = [
             BiLSTM(widths[number], width, (next(initial), next(initial)), name=f"lstm_{number}")
-            for number in range(NUM_LAYERS)]
+            for number in range(NUM_LAYERS)
+        ]
         self.head = tf_keras.layers.Dense(
-            num_outputs, kernel_initializer=tf_keras.initializers.GlorotUniform(next(initial)), name="head",
-            dtype="float32")
+            num_outputs,
+            kernel_initializer=tf_keras.initializers.GlorotUniform(next(initial)),
+            name="head",
+            dtype="float32",
+        )
         self.head.build([None, widths[-1]])
 
     def call(self, features, training=False):
@@ -64,8 +81,11 @@ class FrozenFeatureModel(tf_keras.Model):
         """
         x = self._combine_layers(tf.cast(features["vectors"], tf.float32))  # [B, W, H or K * H]
         mask = tf.cast(features["input_mask"], tf.bool)
-        seeds = tf.unstack(self.dropout_generator.make_seeds(NUM_LAYERS + 1), axis=1) if training else (
-            [None] * (NUM_LAYERS + 1))
+        seeds = (
+            tf.unstack(self.dropout_generator.make_seeds(NUM_LAYERS + 1), axis=1)
+            if training
+            else ([None] * (NUM_LAYERS + 1))
+        )
         for layer, seed in zip(self.lstm_layers, seeds[:-1], strict=True):
             x = layer(self.dropout(x, seed=seed), mask)  # [B, W, 2 * width]
         if self._pools:

@@ -18,8 +18,15 @@ from run.settings.training import DTYPE_POLICIES, DeviceSettings, TrainingSettin
 # Combination of the embeddings of several layers, for each choice of features (table 7 of the
 # paper).
 SINGLE, SUM, MIX, CONCATENATION = "alone", "sum", "mix", "side by side"
-COMBINATIONS = {"embeddings": SINGLE, "last": SINGLE, "second_to_last": SINGLE, "sum_last_four": SUM,
-                "weighted_sum_last_four": MIX, "concat_last_four": CONCATENATION, "weighted_sum_all": MIX}
+COMBINATIONS = {
+    "embeddings": SINGLE,
+    "last": SINGLE,
+    "second_to_last": SINGLE,
+    "sum_last_four": SUM,
+    "weighted_sum_last_four": MIX,
+    "concat_last_four": CONCATENATION,
+    "weighted_sum_all": MIX,
+}
 ALL = "all"
 EMBEDDINGS_FOLDER = "stored_embeddings"  # Within output_dir.
 
@@ -41,56 +48,110 @@ class FeatureBasedSettings(Settings):
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     task_name: str | None = setting(None, "For texts and pairs: same as for run_classifier.")
     data_dir: str | None = setting(
-        None, "With --task_name: directory of the task's files, as for run_classifier.", needs="task_name",
-        required="task_name", role=roles.INPUT_FOLDER)
-    text_a_column: str | None = setting(None, "With --task_name=custom: same as for run_classifier.",
-                                        needs="task_name=custom")
-    text_b_column: str | None = setting(None, "With --task_name=custom: column of the second text, if any.",
-                                        needs="task_name=custom")
+        None,
+        "With --task_name: directory of the task's files, as for run_classifier.",
+        needs="task_name",
+        required="task_name",
+        role=roles.INPUT_FOLDER,
+    )
+    text_a_column: str | None = setting(
+        None, "With --task_name=custom: same as for run_classifier.", needs="task_name=custom"
+    )
+    text_b_column: str | None = setting(
+        None,
+        "With --task_name=custom: column of the second text, if any.",
+        needs="task_name=custom",
+    )
     label_column: str | None = setting(
-        None, "With --task_name=custom: same as for run_classifier. For taggers: 0-based column of "
-              "the label; negative values count from the last column, by default -1.")
-    regression: bool = setting(False, "With --task_name=custom: predict numbers instead of labels.",
-                               needs="task_name=custom")
+        None,
+        "With --task_name=custom: same as for run_classifier. For taggers: 0-based column of "
+        "the label; negative values count from the last column, by default -1.",
+    )
+    regression: bool = setting(
+        False,
+        "With --task_name=custom: predict numbers instead of labels.",
+        needs="task_name=custom",
+    )
     label_separator: str | None = setting(
-        None, "With --task_name=custom: separator between the labels of a row that can have several.",
-        needs="task_name=custom", not_with="regression")
+        None,
+        "With --task_name=custom: separator between the labels of a row that can have several.",
+        needs="task_name=custom",
+        not_with="regression",
+    )
     train_file: str | None = setting(
-        None, "For taggers: file to train on, as for run_tagger.", not_with="task_name", required="without task_name",
-        role=roles.INPUT_FILE)
+        None,
+        "For taggers: file to train on, as for run_tagger.",
+        not_with="task_name",
+        required="without task_name",
+        role=roles.INPUT_FILE,
+    )
     dev_file: str | None = setting(
-        None, "For taggers: file to evaluate on, as for run_tagger.", not_with="task_name",
-        required="without task_name", role=roles.INPUT_FILE)
+        None,
+        "For taggers: file to evaluate on, as for run_tagger.",
+        not_with="task_name",
+        required="without task_name",
+        role=roles.INPUT_FILE,
+    )
     test_file: str | None = setting(
-        None, "For taggers: file to predict, as for run_tagger.", not_with="task_name", needs="do_predict",
-        role=roles.INPUT_FILE)
-    document_context: bool = setting(False, "For taggers: same as for run_tagger.", not_with="task_name")
-    do_predict: bool = setting(False, "Write predictions for the test data, with the best run.",
-                               not_with="features=all", changeable=None)
+        None,
+        "For taggers: file to predict, as for run_tagger.",
+        not_with="task_name",
+        needs="do_predict",
+        role=roles.INPUT_FILE,
+    )
+    document_context: bool = setting(
+        False, "For taggers: same as for run_tagger.", not_with="task_name"
+    )
+    do_predict: bool = setting(
+        False,
+        "Write predictions for the test data, with the best run.",
+        not_with="features=all",
+        changeable=None,
+    )
     features: str = setting(
         "weighted_sum_all",
         "Features of the encoder: its embeddings; its second-to-last or last layer; the sum, a learned mix, or the "
         "concatenation of its last four layers; or a learned mix of all layers. "
         f"{ALL} trains a model for each of these, in subdirectories of OUTPUT_DIR, and writes a table of their scores.",
-        choices=(*COMBINATIONS, ALL))
-    lstm_width: int = setting(768, "Hidden size of each layer of the BiLSTM, per direction.", lower=1)
+        choices=(*COMBINATIONS, ALL),
+    )
+    lstm_width: int = setting(
+        768, "Hidden size of each layer of the BiLSTM, per direction.", lower=1
+    )
     learning_rate: float = setting(1e-3, "Learning rate to which the warmup rises.", lower=0)
     num_train_epochs: float = setting(10.0, "Number of training epochs.", lower=0)
     warmup_proportion: float = setting(
-        0.1, "Fraction of the training steps over which the learning rate increases from 0.", lower=0, upper=1)
-    num_runs: int = setting(1, "Number of runs per choice of features, with seeds --random_seed, --random_seed + 1, "
-                               "..., in subdirectories. Reports means and standard deviations.", lower=1)
-    mixed_precision: str = setting("float32", "Type of the encoder's computations, as for run_classifier.",
-                                   choices=DTYPE_POLICIES)
+        0.1,
+        "Fraction of the training steps over which the learning rate increases from 0.",
+        lower=0,
+        upper=1,
+    )
+    num_runs: int = setting(
+        1,
+        "Number of runs per choice of features, with seeds --random_seed, --random_seed + 1, "
+        "..., in subdirectories. Reports means and standard deviations.",
+        lower=1,
+    )
+    mixed_precision: str = setting(
+        "float32",
+        "Type of the encoder's computations, as for run_classifier.",
+        choices=DTYPE_POLICIES,
+    )
     cache_dir: str | None = setting(
-        None, "Directory for storing the embeddings and for reusing those of other runs. Defaults to "
-              f"OUTPUT_DIR/{EMBEDDINGS_FOLDER}.", role=roles.CACHE_FOLDER)
+        None,
+        "Directory for storing the embeddings and for reusing those of other runs. Defaults to "
+        f"OUTPUT_DIR/{EMBEDDINGS_FOLDER}.",
+        role=roles.CACHE_FOLDER,
+    )
 
     def check(self):
         """See Settings."""
         if self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError("only one process can write the embeddings", "distribution_strategy",
-                             "multi_worker_mirrored")
+            raise InputError(
+                "only one process can write the embeddings",
+                "distribution_strategy",
+                "multi_worker_mirrored",
+            )
 
     def check_files(self):
         """See Settings. Also raises InputError if the encoder has too few layers."""
@@ -119,19 +180,33 @@ class FeatureBasedSettings(Settings):
     def fine_tuning(self):
         """The FineTuningSettings with the same data and schedule, for a Task."""
         return FineTuningSettings(
-            model=self.model, tokenizer=self.tokenizer, devices=self.devices, training=self.training,
-            do_train=True, task=self.task, tuning=TuningSettings(
-                do_eval=True, do_predict=self.do_predict, learning_rate=self.learning_rate,
-                num_train_epochs=self.num_train_epochs, warmup_proportion=self.warmup_proportion))
+            model=self.model,
+            tokenizer=self.tokenizer,
+            devices=self.devices,
+            training=self.training,
+            do_train=True,
+            task=self.task,
+            tuning=TuningSettings(
+                do_eval=True,
+                do_predict=self.do_predict,
+                learning_rate=self.learning_rate,
+                num_train_epochs=self.num_train_epochs,
+                warmup_proportion=self.warmup_proportion,
+            ),
+        )
 
     def make_run(self, features, number):
         """Returns the settings of run `number`, 0-based, with a choice of features, in its own
         directory."""
-        parts = [*([features] if self.features == ALL else []),
-                 *([f"run_{number + 1}"] if self.num_runs > 1 else [])]
+        parts = [
+            *([features] if self.features == ALL else []),
+            *([f"run_{number + 1}"] if self.num_runs > 1 else []),
+        ]
         training = dataclasses.replace(
-            self.training, output_dir=os.path.join(self.training.output_dir, *parts),
-            random_seed=self.training.random_seed + number)
+            self.training,
+            output_dir=os.path.join(self.training.output_dir, *parts),
+            random_seed=self.training.random_seed + number,
+        )
         return dataclasses.replace(self, training=training, features=features)
 
 
@@ -149,5 +224,9 @@ def select_layers(features, num_layers):
     # Counted from the last layer.
     first, last = {"last": (1, 1), "second_to_last": (2, 2)}.get(features, (4, 1))
     if num_layers < first:
-        raise InputError(f"requires at least {first} layers, but the model has {num_layers}", "features", features)
+        raise InputError(
+            f"requires at least {first} layers, but the model has {num_layers}",
+            "features",
+            features,
+        )
     return tuple(range(num_layers - first + 1, num_layers - last + 2))

@@ -49,8 +49,11 @@ class FineTunedModel:
           InputError: If the data or the vocabulary do not match the model, or the development data
             has no answers.
         """
-        groups = {field.name: getattr(settings, field.name) for field in dataclasses.fields(FineTuningSettings)
-                  if hasattr(settings, field.name)}
+        groups = {
+            field.name: getattr(settings, field.name)
+            for field in dataclasses.fields(FineTuningSettings)
+            if hasattr(settings, field.name)
+        }
         path, config = settings.model.init_checkpoint, settings.model.config
         task = TASKS[settings.metadata.kind](FineTuningSettings(**groups), settings.metadata)
         task.read(settings.tokenizer.read_tokenizer(path, config), ignore_padding=True)
@@ -68,10 +71,15 @@ class FineTunedModel:
         """
         encoder = FastEncoder(self.config, Fast("unpadded" if remove_padding else "padded"))
         model = self.task.make_model(encoder, self.task.metadata)
-        missing = [name for name in load_pretrained(model, self.path).missing if self.task.needs(name)]
+        missing = [
+            name for name in load_pretrained(model, self.path).missing if self.task.needs(name)
+        ]
         if missing:
-            raise InputError(f"is not a fine-tuned {self.task.kind}; it lacks {', '.join(missing)}",
-                             "init_checkpoint", self.path)
+            raise InputError(
+                f"is not a fine-tuned {self.task.kind}; it lacks {', '.join(missing)}",
+                "init_checkpoint",
+                self.path,
+            )
         return model
 
     def predict(self, model):
@@ -79,7 +87,9 @@ class FineTunedModel:
 
         Retraces the model.
         """
-        predictor = Predictor(tf.distribute.get_strategy(), model, per_position=self.task.per_position)
+        predictor = Predictor(
+            tf.distribute.get_strategy(), model, per_position=self.task.per_position
+        )
         return predictor(self.task.eval_features, self.task.eval_batch_size, "evaluating")
 
     def score(self):
@@ -94,8 +104,17 @@ class FineTunedModel:
         """
         num_batches = -(-num_examples // self.task.settings.training.train_batch_size)
         batches = self.task.training_batches(seed, 0, WHOLE, static_shapes=False).take(num_batches)
-        found = importance(self.make_model(remove_padding=False), self.task.loss, tqdm(
-            batches, total=num_batches, desc="measuring importance", unit="batch", dynamic_ncols=True))
+        found = importance(
+            self.make_model(remove_padding=False),
+            self.task.loss,
+            tqdm(
+                batches,
+                total=num_batches,
+                desc="measuring importance",
+                unit="batch",
+                dynamic_ncols=True,
+            ),
+        )
         return [normalize(layers) for layers in found]
 
     def write(self, folder, tensors, config):

@@ -37,8 +37,10 @@ def choose_new_variables(task, checkpoint, keep_head, config):
     missing = [name for name in shapes if name not in tensors]
     if missing:
         if keep_head:
-            raise InputError(f"`keep_head`: `init_checkpoint`={checkpoint} has no head for this task; it lacks "
-                             f"{', '.join(missing)}")
+            raise InputError(
+                f"`keep_head`: `init_checkpoint`={checkpoint} has no head for this task; it lacks "
+                f"{', '.join(missing)}"
+            )
         return ()
     if any(tensors[name].shape[1:] != shape[1:] for name, shape in shapes.items()):
         return ()  # The hidden size of the entire model differs, which loading reports.
@@ -49,12 +51,20 @@ def choose_new_variables(task, checkpoint, keep_head, config):
         name, shape = next(iter(shapes.items()))
         difference = f"has {tensors[name].shape[0]} outputs, but this task requires {shape[0]}"
     if keep_head and not fits:
-        raise InputError(f"`keep_head`: the head of `init_checkpoint`={checkpoint} does not fit: it {difference}")
+        raise InputError(
+            f"`keep_head`: the head of `init_checkpoint`={checkpoint} does not fit: it {difference}"
+        )
     if keep_head or (keep_head is None and not difference):
         return ()
     reason = f"; the checkpoint's head {difference}" if difference else " (`nokeep_head`)"
-    hint = "; set `keep_head` to load it anyway" if fits and difference and keep_head is None else ""
-    print(to_flag_names(f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new head{reason}{hint}"))
+    hint = (
+        "; set `keep_head` to load it anyway" if fits and difference and keep_head is None else ""
+    )
+    print(
+        to_flag_names(
+            f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new head{reason}{hint}"
+        )
+    )
     return tuple(shapes)
 
 
@@ -62,8 +72,10 @@ def _describe_difference(task, checkpoint):
     """Describes how the head's task in a checkpoint's task.json differs from this task, or
     returns None."""
     existing, metadata = task_metadata.read(checkpoint), task.metadata
-    if existing is None or ((existing.kind, existing.multi_label) == (metadata.kind, metadata.multi_label) and (
-            existing.has_generic_labels or task.has_labels(existing.labels))):
+    if existing is None or (
+        (existing.kind, existing.multi_label) == (metadata.kind, metadata.multi_label)
+        and (existing.has_generic_labels or task.has_labels(existing.labels))
+    ):
         return None
     return f"is of {_describe_task(existing)}, but this task requires {_describe_task(metadata)}"
 

@@ -30,7 +30,15 @@ from run.training.loop import DivergedError, lock_run, open_run
 
 RESULTS_FILE = "eval_results.txt"
 # Attributes of a task that a resumed run must match. Lengths may change.
-FIXED_ATTRIBUTES = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
+FIXED_ATTRIBUTES = (
+    "kind",
+    "labels",
+    "pairs",
+    "multi_label",
+    "do_lower_case",
+    "strip_accents",
+    "window_pooling",
+)
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -50,16 +58,22 @@ def run(settings):
     settings = task.settings
     check_run(settings, task)
     with lock_run(settings.training.output_dir, strategy, settings.do_train):
-        trained, predictor, scores, outputs = train_once(settings, strategy, task, choose_techniques(settings))
+        trained, predictor, scores, outputs = train_once(
+            settings, strategy, task, choose_techniques(settings)
+        )
         write_scores(settings.training.output_dir, scores, trained.writes)
         report(task, predictor, outputs)
     if settings.do_train and trained.writes:
         folder = settings.training.output_dir
         if scores.get("global_step", trained.step) != trained.step:
             folder = os.path.join(folder, BEST_FOLDER)
-        print(f"to predict: python -m run.predict --model={folder} --input_file=texts.txt "
-              "--output_file=predictions.jsonl")
-        print(f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} --export_dir=export")
+        print(
+            f"to predict: python -m run.predict --model={folder} --input_file=texts.txt "
+            "--output_file=predictions.jsonl"
+        )
+        print(
+            f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} --export_dir=export"
+        )
 
 
 def make_strategy(settings):
@@ -71,12 +85,20 @@ def make_strategy(settings):
         name = "search_batch_sizes" if settings.search else "train_batch_size"
         for run_settings in settings.runs:
             strategies.check_batch_size(
-                name, run_settings.training.train_batch_size, strategy, settings.step.accumulate_steps)
-    if tuning.do_eval and not (tuning.do_predict and TASKS[settings.task.kind].evaluates_predictions):
+                name,
+                run_settings.training.train_batch_size,
+                strategy,
+                settings.step.accumulate_steps,
+            )
+    if tuning.do_eval and not (
+        tuning.do_predict and TASKS[settings.task.kind].evaluates_predictions
+    ):
         strategies.check_batch_size("eval_batch_size", training.eval_batch_size, strategy)
     if tuning.do_predict:
         strategies.check_batch_size("predict_batch_size", tuning.predict_batch_size, strategy)
-    strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
+    strategies.warn_about_slow_precision(
+        settings.step.mixed_precision, strategies.device_type(strategy)
+    )
     return strategy
 
 
@@ -99,11 +121,17 @@ def read_task(settings, strategy, metadata=None):
     task.settings = dataclasses.replace(settings, task=task.data.resolved_settings)
     task.folder = _results_dir(settings, strategy)
     if settings.do_train:
-        task.started_with = {name: fingerprint(paths) for name, paths in task.training_files.items()}
+        task.started_with = {
+            name: fingerprint(paths) for name, paths in task.training_files.items()
+        }
         for run_settings in task.settings.runs:
             run_settings.num_train_steps(task.num_train_examples)
-        if checkpoint and not all(has_run(run_settings.training.output_dir) for run_settings in settings.runs):
-            task.new_variables = choose_new_variables(task, checkpoint, settings.keep_head, settings.model.config)
+        if checkpoint and not all(
+            has_run(run_settings.training.output_dir) for run_settings in settings.runs
+        ):
+            task.new_variables = choose_new_variables(
+                task, checkpoint, settings.keep_head, settings.model.config
+            )
     return task
 
 
@@ -153,28 +181,47 @@ def train_once(settings, strategy, task, techniques=()):
         return task.make_model(make_encoder(settings, strategy, groups_by_length), task.metadata)
 
     def make_batches(skip_steps, share):
-        return task.training_batches(settings.training.random_seed, skip_steps, share, not groups_by_length)
+        return task.training_batches(
+            settings.training.random_seed, skip_steps, share, not groups_by_length
+        )
 
     def predict():
         return predictor(task.eval_features, task.eval_batch_size, "evaluating")
 
-    run = open_run(settings, strategy, make_model, task.loss, techniques, num_steps=num_steps,
-                   num_warmup_steps=int((num_steps or 0) * tuning.warmup_proportion),
-                   init_checkpoint=settings.model.init_checkpoint, new_variables=task.new_variables)
-    predictor = Predictor(strategy, run.model, per_position=task.per_position, static_shapes=not groups_by_length)
+    run = open_run(
+        settings,
+        strategy,
+        make_model,
+        task.loss,
+        techniques,
+        num_steps=num_steps,
+        num_warmup_steps=int((num_steps or 0) * tuning.warmup_proportion),
+        init_checkpoint=settings.model.init_checkpoint,
+        new_variables=task.new_variables,
+    )
+    predictor = Predictor(
+        strategy, run.model, per_position=task.per_position, static_shapes=not groups_by_length
+    )
     if settings.do_train:
         if run.best_step and run.step < num_steps and not tuning.eval_steps:
-            raise InputError(f"contains the best weights of evaluations, in {BEST_FOLDER}; set `eval_steps`, or delete "
-                             "them to continue without evaluations", "output_dir", run.folder)
+            raise InputError(
+                f"contains the best weights of evaluations, in {BEST_FOLDER}; set `eval_steps`, or delete "
+                "them to continue without evaluations",
+                "output_dir",
+                run.folder,
+            )
         if run.writes:
             _make_state(settings, task).begin()
             save_run_files(run.folder, settings, task)
         task.write_training_data()
         try:
-            run.train([(0, settings.training.train_batch_size, make_batches)],
-                      (lambda: task.score(predict())) if tuning.eval_steps else None, eval_steps=tuning.eval_steps,
-                      best_metric=task.metric if tuning.eval_steps else None,
-                      early_stopping_evals=tuning.early_stopping_evals)
+            run.train(
+                [(0, settings.training.train_batch_size, make_batches)],
+                (lambda: task.score(predict())) if tuning.eval_steps else None,
+                eval_steps=tuning.eval_steps,
+                best_metric=task.metric if tuning.eval_steps else None,
+                early_stopping_evals=tuning.early_stopping_evals,
+            )
         except DivergedError:
             run.free()
             raise
@@ -193,8 +240,14 @@ def make_encoder(settings, strategy, groups_by_length):
     For batches of similar lengths, it removes padding.
     """
     step, config = settings.step, settings.model.config
-    fast = strategies.choose_fast(strategy, config, step.jit_compile, step.is_16_bit,
-                                  recompute=step.recompute_activations, remove_padding=groups_by_length)
+    fast = strategies.choose_fast(
+        strategy,
+        config,
+        step.jit_compile,
+        step.is_16_bit,
+        recompute=step.recompute_activations,
+        remove_padding=groups_by_length,
+    )
     return FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
 
 
@@ -213,7 +266,9 @@ def restore_best(run, settings):
 
 def save_run_files(folder, settings, task):
     """Writes config, vocabulary, casing, and task.json to the directory of a run."""
-    model_files.save_run_files(folder, settings.model.config, TokenizerFiles(settings.tokenizer.vocab_file))
+    model_files.save_run_files(
+        folder, settings.model.config, TokenizerFiles(settings.tokenizer.vocab_file)
+    )
     task_metadata.keep(folder, task.metadata)
 
 
@@ -240,13 +295,21 @@ def check_metadata(output_dir, metadata):
         return
     existing = task_metadata.read(output_dir)
     if existing is None:
-        raise InputError(f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or choose "
-                         "another directory", "output_dir", output_dir)
+        raise InputError(
+            f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or choose "
+            "another directory",
+            "output_dir",
+            output_dir,
+        )
     for name in FIXED_ATTRIBUTES:
         old, new = getattr(existing, name, None), getattr(metadata, name, None)
         if old != new:
-            raise InputError(f"contains the run of another task, with {name} {old!r} instead of {new!r}; choose "
-                             "another directory", "output_dir", output_dir)
+            raise InputError(
+                f"contains the run of another task, with {name} {old!r} instead of {new!r}; choose "
+                "another directory",
+                "output_dir",
+                output_dir,
+            )
 
 
 def _make_state(settings, task):
@@ -285,8 +348,13 @@ def _check_trained(settings, missing):
     """
     output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
     if not checkpoint:
-        raise InputError("contains no checkpoint to evaluate; train first, or set `init_checkpoint`", "output_dir",
-                         output_dir)
+        raise InputError(
+            "contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
+            "output_dir",
+            output_dir,
+        )
     if missing:
-        raise InputError(f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
-                         f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run")
+        raise InputError(
+            f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
+            f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run"
+        )

@@ -31,35 +31,63 @@ class TuningSettings(Settings):
 
     do_eval: bool = setting(False, "Evaluate on the development data.", changeable=None)
     do_predict: bool = setting(False, "Write predictions for the test data.", changeable=None)
-    predict_batch_size: int = setting(8, "Batch size for prediction.", lower=1, changeable=True, rare=True)
-    learning_rate: float = setting(5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True)
+    predict_batch_size: int = setting(
+        8, "Batch size for prediction.", lower=1, changeable=True, rare=True
+    )
+    learning_rate: float = setting(
+        5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True
+    )
     num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, changeable=True)
     warmup_proportion: float = setting(
-        0.1, "Fraction of the training steps over which the learning rate increases from 0.", lower=0, upper=1,
-        changeable=True)
+        0.1,
+        "Fraction of the training steps over which the learning rate increases from 0.",
+        lower=0,
+        upper=1,
+        changeable=True,
+    )
     eval_steps: int | None = setting(
-        None, "Number of training steps between evaluations. The weights with the best score go to OUTPUT_DIR/best, "
-              "and are used to evaluate and predict. Requires --do_eval.", lower=1, needs="do_eval", changeable=True)
+        None,
+        "Number of training steps between evaluations. The weights with the best score go to OUTPUT_DIR/best, "
+        "and are used to evaluate and predict. Requires --do_eval.",
+        lower=1,
+        needs="do_eval",
+        changeable=True,
+    )
     early_stopping_evals: int | None = setting(
-        None, "Number of evaluations without improvement after which to stop training. Requires --eval_steps.", lower=1,
-        needs="eval_steps", changeable=True)
+        None,
+        "Number of evaluations without improvement after which to stop training. Requires --eval_steps.",
+        lower=1,
+        needs="eval_steps",
+        changeable=True,
+    )
     num_runs: int = setting(
-        1, "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ... "
-           "Reports means and standard deviations; predictions are from the best run.", lower=1, changeable=True)
+        1,
+        "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ... "
+        "Reports means and standard deviations; predictions are from the best run.",
+        lower=1,
+        changeable=True,
+    )
     group_by_length: bool = setting(
-        True, "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
-              "padding. Several times faster for short texts. Has no effect on TPUs.", rare=True)
+        True,
+        "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
+        "padding. Several times faster for short texts. Has no effect on TPUs.",
+        rare=True,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningSettings(Settings):
     """Steps, and several runs. `task` contains the settings of the task, from data_prep.tasks."""
 
-    replaced: ClassVar = dict.fromkeys(("train_batch_size", "learning_rate", "num_train_epochs"), "search")
+    replaced: ClassVar = dict.fromkeys(
+        ("train_batch_size", "learning_rate", "num_train_epochs"), "search"
+    )
     # Files of all tasks, except for names that no data file would have.
-    written: ClassVar = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
-                         r"(eval_results|eval_report|test_predictions)\.txt|test_predictions\.conllu|"
-                         r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.tsv|feature_based\.json")
+    written: ClassVar = (
+        r"(task|run|predictions|nbest_predictions|null_odds)\.json|"
+        r"(eval_results|eval_report|test_predictions)\.txt|test_predictions\.conllu|"
+        r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.tsv|feature_based\.json"
+    )
 
     task: Settings = dataclasses.field(default_factory=Settings)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
@@ -68,31 +96,61 @@ class FineTuningSettings(Settings):
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
-    trained_weights: TrainedWeightsSettings = dataclasses.field(default_factory=TrainedWeightsSettings)
+    trained_weights: TrainedWeightsSettings = dataclasses.field(
+        default_factory=TrainedWeightsSettings
+    )
     do_train: bool = setting(False, "Train the model.", changeable=None)
     ensemble: tuple[str, ...] = setting(
-        (), "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. Evaluates and "
-            "predicts with the mean of their probabilities, or of their numbers in regression.",
-        not_with=("do_train", "num_runs", "init_checkpoint"), changeable=True, rare=True)
+        (),
+        "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. Evaluates and "
+        "predicts with the mean of their probabilities, or of their numbers in regression.",
+        not_with=("do_train", "num_runs", "init_checkpoint"),
+        changeable=True,
+        rare=True,
+    )
     keep_head: bool | None = setting(
-        None, "With --do_train and --init_checkpoint: load the task head (the last layer) of the checkpoint, or fail "
-              "if it does not fit; --nokeep_head initializes a new head. By default, loads the head if it fits and "
-              "was trained for the same labels.", needs=("do_train", "init_checkpoint"), rare=True)
+        None,
+        "With --do_train and --init_checkpoint: load the task head (the last layer) of the checkpoint, or fail "
+        "if it does not fit; --nokeep_head initializes a new head. By default, loads the head if it fits and "
+        "was trained for the same labels.",
+        needs=("do_train", "init_checkpoint"),
+        rare=True,
+    )
     search: bool = setting(
-        False, "Train with every combination of --search_batch_sizes, --search_learning_rates, and --search_epochs, "
-               "in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights with the best score on the "
-               "development data to OUTPUT_DIR, and writes a table of all combinations to "
-               "OUTPUT_DIR/search. Requires --do_train and --do_eval.", needs=("do_train", "do_eval"),
+        False,
+        "Train with every combination of --search_batch_sizes, --search_learning_rates, and --search_epochs, "
+        "in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights with the best score on the "
+        "development data to OUTPUT_DIR, and writes a table of all combinations to "
+        "OUTPUT_DIR/search. Requires --do_train and --do_eval.",
+        needs=("do_train", "do_eval"),
         not_with=(
             "num_runs; run the search first, then set `num_runs` with the best settings",
-            "train_batch_size; set `search_batch_sizes`", "learning_rate; set `search_learning_rates`",
-            "num_train_epochs; set `search_epochs`"))
-    search_batch_sizes: tuple[int, ...] = setting((16, 32), "With --search: values of --train_batch_size to try.",
-                                                  lower=1, needs="search", rare=True)
+            "train_batch_size; set `search_batch_sizes`",
+            "learning_rate; set `search_learning_rates`",
+            "num_train_epochs; set `search_epochs`",
+        ),
+    )
+    search_batch_sizes: tuple[int, ...] = setting(
+        (16, 32),
+        "With --search: values of --train_batch_size to try.",
+        lower=1,
+        needs="search",
+        rare=True,
+    )
     search_learning_rates: tuple[float, ...] = setting(
-        (5e-5, 3e-5, 2e-5), "With --search: values of --learning_rate to try.", lower=0, needs="search", rare=True)
-    search_epochs: tuple[float, ...] = setting((2.0, 3.0, 4.0), "With --search: values of --num_train_epochs to try.",
-                                               lower=0, needs="search", rare=True)
+        (5e-5, 3e-5, 2e-5),
+        "With --search: values of --learning_rate to try.",
+        lower=0,
+        needs="search",
+        rare=True,
+    )
+    search_epochs: tuple[float, ...] = setting(
+        (2.0, 3.0, 4.0),
+        "With --search: values of --num_train_epochs to try.",
+        lower=0,
+        needs="search",
+        rare=True,
+    )
 
     @property
     def checkpoint(self):
@@ -104,7 +162,11 @@ class FineTuningSettings(Settings):
             return super().checkpoint
         for folder in self.ensemble:
             if not has_run(folder):
-                raise InputError("contains no finished run; name directories such as mrpc/run_1", "ensemble", folder)
+                raise InputError(
+                    "contains no finished run; name directories such as mrpc/run_1",
+                    "ensemble",
+                    folder,
+                )
         return "ensemble", self.ensemble[0]
 
     def check_files(self):
@@ -113,18 +175,31 @@ class FineTuningSettings(Settings):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or `do_predict`")
         output_dir = self.training.output_dir
         if self.ensemble and has_runs(output_dir):
-            raise InputError("contains a run; choose another directory for the results of `ensemble`", "output_dir",
-                             output_dir)
+            raise InputError(
+                "contains a run; choose another directory for the results of `ensemble`",
+                "output_dir",
+                output_dir,
+            )
         self.trained_weights.check_model(self.model.config)
-        if self.do_train and not self.search and files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists():
-            raise InputError(f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or choose "
-                             "another directory")
+        if (
+            self.do_train
+            and not self.search
+            and files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
+        ):
+            raise InputError(
+                f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or choose "
+                "another directory"
+            )
 
     @property
     def splits(self):
         """The splits to read: a list of "train", "dev", and "test", according to the steps to
         run."""
-        selected = {"train": self.do_train, "dev": self.tuning.do_eval, "test": self.tuning.do_predict}
+        selected = {
+            "train": self.do_train,
+            "dev": self.tuning.do_eval,
+            "test": self.tuning.do_predict,
+        }
         return [split for split, is_selected in selected.items() if is_selected]
 
     @property
@@ -137,11 +212,19 @@ class FineTuningSettings(Settings):
         """List of FineTuningSettings, one per run: itself, one per seed, the trials of a search,
         or an ensemble."""
         if self.ensemble:
-            return [dataclasses.replace(self, training=dataclasses.replace(self.training, output_dir=folder))
-                    for folder in self.ensemble]
+            return [
+                dataclasses.replace(
+                    self, training=dataclasses.replace(self.training, output_dir=folder)
+                )
+                for folder in self.ensemble
+            ]
         if self.search:
-            return [self._make_trial(*values) for values in itertools.product(*(
-                dict.fromkeys(getattr(self, name)) for name in SEARCH_VALUES))]
+            return [
+                self._make_trial(*values)
+                for values in itertools.product(
+                    *(dict.fromkeys(getattr(self, name)) for name in SEARCH_VALUES)
+                )
+            ]
         if self.tuning.num_runs == 1:
             return [self]
         return [self._make_run(number) for number in range(self.tuning.num_runs)]
@@ -149,20 +232,33 @@ class FineTuningSettings(Settings):
     def _make_run(self, number):
         """Returns the settings of run `number`, 0-based, of the runs over seeds."""
         training = dataclasses.replace(
-            self.training, output_dir=os.path.join(self.training.output_dir, f"run_{number + 1}"),
-            random_seed=self.training.random_seed + number)
-        return dataclasses.replace(self, training=training, tuning=dataclasses.replace(self.tuning, num_runs=1))
+            self.training,
+            output_dir=os.path.join(self.training.output_dir, f"run_{number + 1}"),
+            random_seed=self.training.random_seed + number,
+        )
+        return dataclasses.replace(
+            self, training=training, tuning=dataclasses.replace(self.tuning, num_runs=1)
+        )
 
     def _make_trial(self, batch_size, learning_rate, num_epochs):
         """Returns the settings of a trial of the search, with `search` disabled."""
-        name = f"batch{batch_size}_lr{format_number(learning_rate)}_epochs{format_number(num_epochs)}"
+        name = (
+            f"batch{batch_size}_lr{format_number(learning_rate)}_epochs{format_number(num_epochs)}"
+        )
         training = dataclasses.replace(
-            self.training, output_dir=os.path.join(self.training.output_dir, SEARCH_FOLDER, name),
-            train_batch_size=batch_size)
+            self.training,
+            output_dir=os.path.join(self.training.output_dir, SEARCH_FOLDER, name),
+            train_batch_size=batch_size,
+        )
         return dataclasses.replace(
-            self, training=training, search=False,
+            self,
+            training=training,
+            search=False,
             **{name: getattr(FineTuningSettings, name) for name in SEARCH_VALUES},
-            tuning=dataclasses.replace(self.tuning, learning_rate=learning_rate, num_train_epochs=num_epochs))
+            tuning=dataclasses.replace(
+                self.tuning, learning_rate=learning_rate, num_train_epochs=num_epochs
+            ),
+        )
 
     def num_train_steps(self, num_examples):
         """Returns the steps in `num_train_epochs`, as in the original BERT.
@@ -172,8 +268,10 @@ class FineTuningSettings(Settings):
         batch_size, num_epochs = self.training.train_batch_size, self.tuning.num_train_epochs
         steps = int(num_examples / batch_size * num_epochs)
         if steps < 1:
-            raise InputError(f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples do not "
-                             "fill one batch; set a smaller batch size")
+            raise InputError(
+                f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples do not "
+                "fill one batch; set a smaller batch size"
+            )
         return steps
 
 
@@ -193,22 +291,32 @@ class EvaluationDataSettings(Settings):
     """Development data of the task that a model was fine-tuned for."""
 
     task_name: str | None = setting(
-        None, "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.")
-    data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
-                                   role=roles.INPUT)
-    data_file: str | None = setting(None, "For classifiers: file of your own data, as for run_classifier.",
-                                    role=roles.INPUT)
-    dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.",
-                                   role=roles.INPUT)
-    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.", role=roles.INPUT)
+        None,
+        "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.",
+    )
+    data_dir: str | None = setting(
+        None,
+        "For classifiers: directory of the task's files, as for run_classifier.",
+        role=roles.INPUT,
+    )
+    data_file: str | None = setting(
+        None, "For classifiers: file of your own data, as for run_classifier.", role=roles.INPUT
+    )
+    dev_file: str | None = setting(
+        None, "For token classification and multiple choice: file to evaluate on.", role=roles.INPUT
+    )
+    predict_file: str | None = setting(
+        None, "For question answering: SQuAD JSON to evaluate on.", role=roles.INPUT
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class DataSettings(EvaluationDataSettings):
     """Training and development data of the task that a model was fine-tuned for."""
 
-    train_file: str | None = setting(None, "For other tasks: file to train on, as for the task's script.",
-                                     role=roles.INPUT)
+    train_file: str | None = setting(
+        None, "For other tasks: file to train on, as for the task's script.", role=roles.INPUT
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,7 +340,8 @@ class FineTunedSettings(Settings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
     metadata: TaskMetadata | None = dataclasses.field(
-        default=None, compare=False, repr=False, kw_only=True)
+        default=None, compare=False, repr=False, kw_only=True
+    )
     task: Settings | None = dataclasses.field(default=None, kw_only=True)
     tuning: Settings | None = dataclasses.field(default=None, kw_only=True)
 
@@ -263,8 +372,11 @@ class FineTunedSettings(Settings):
         if not self.needs_task:
             return settings
         if metadata is None or metadata.kind not in DATA:
-            raise InputError(f"must be a fine-tuned model, with a {TASK_FILE} that names its task",
-                             "init_checkpoint", checkpoint)
+            raise InputError(
+                f"must be a fine-tuned model, with a {TASK_FILE} that names its task",
+                "init_checkpoint",
+                checkpoint,
+            )
         task = DATA[metadata.kind].Settings.from_model(started_with, self.data.values())
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
 

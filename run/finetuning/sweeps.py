@@ -52,11 +52,15 @@ def run_all(task, strategy, techniques):
     settings = task.settings
     if len(settings.runs) > 1 and settings.do_train:
         checkpoint = settings.model.init_checkpoint
-        task.started_with |= {"init_checkpoint": checkpoint and files.at(checkpoint).absolute(),
-                              **{name: settings.values()[name] for name in COMPARED}}
+        task.started_with |= {
+            "init_checkpoint": checkpoint and files.at(checkpoint).absolute(),
+            **{name: settings.values()[name] for name in COMPARED},
+        }
     _check(settings, task)
     with lock_run(settings.training.output_dir, strategy, settings.do_train):
-        run_some = average_ensemble if settings.ensemble else search if settings.search else run_seeds
+        run_some = (
+            average_ensemble if settings.ensemble else search if settings.search else run_seeds
+        )
         job.report(task, *run_some(settings, strategy, task, techniques))
 
 
@@ -100,7 +104,9 @@ def average_ensemble(settings, strategy, task, techniques):
     predictors, all_outputs = [], []
     for run_settings in settings.runs:
         with rename_argument(output_dir="ensemble"):
-            trained, predictor, scores, outputs = job.train_once(run_settings, strategy, task, techniques)
+            trained, predictor, scores, outputs = job.train_once(
+                run_settings, strategy, task, techniques
+            )
         predictors.append(predictor)
         all_outputs.append(outputs)
         if scores:
@@ -128,14 +134,22 @@ def search(settings, strategy, task, techniques):
     Raises:
       InputError: If no trial has a score.
     """
-    metric, output_dir, writes = task.metric, settings.training.output_dir, strategies.is_chief(strategy)
+    metric, output_dir, writes = (
+        task.metric,
+        settings.training.output_dir,
+        strategies.is_chief(strategy),
+    )
     trials = settings.runs
     all_scores = [_load_scores(trial) for trial in trials]
     for number, trial in enumerate(trials):
         if all_scores[number] is None:
             print(f"search: trial {number + 1} of {len(trials)}, {_get_name(trial)}", flush=True)
             all_scores[number] = _finish(trial, strategy, task, techniques)
-        finished = [(other, scores) for other, scores in zip(trials, all_scores, strict=True) if scores is not None]
+        finished = [
+            (other, scores)
+            for other, scores in zip(trials, all_scores, strict=True)
+            if scores is not None
+        ]
         scored = [pair for pair in finished if pair[1]]  # The others diverged.
         best, best_scores = max(scored, key=lambda pair: pair[1][metric], default=(None, None))
         if writes:
@@ -145,19 +159,34 @@ def search(settings, strategy, task, techniques):
             results.write_table(
                 os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE),
                 [*SEARCHED, *list_columns(all_scores, metric), "folder"],
-                [{**_get_values(other), **scores, "folder": _get_name(other)} for other, scores in finished])
+                [
+                    {**_get_values(other), **scores, "folder": _get_name(other)}
+                    for other, scores in finished
+                ],
+            )
     print(_format_table(trials, all_scores, best_scores, metric))
     if best is None:
-        raise InputError(f"`search`: the loss was not finite in any of {len(trials)} trials; set lower "
-                         "`search_learning_rates`")
+        raise InputError(
+            f"`search`: the loss was not finite in any of {len(trials)} trials; set lower "
+            "`search_learning_rates`"
+        )
     best_folder = best.training.output_dir
-    print(f"best of {len(trials)} trials by {metric}: {best_folder}; its weights are in {output_dir}")
+    print(
+        f"best of {len(trials)} trials by {metric}: {best_folder}; its weights are in {output_dir}"
+    )
     # An earlier, larger search preferred another one.
     if find_latest_checkpoint(best_folder) is None:
-        raise InputError(f"`search`: {best_folder} has no weights any more; delete it, and run the search again")
-    trained, predictor, scores, outputs = job.train_once(dataclasses.replace(
-        best, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()),
-        strategy, task, techniques)
+        raise InputError(
+            f"`search`: {best_folder} has no weights any more; delete it, and run the search again"
+        )
+    trained, predictor, scores, outputs = job.train_once(
+        dataclasses.replace(
+            best, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()
+        ),
+        strategy,
+        task,
+        techniques,
+    )
     if writes:
         job.save_run_files(output_dir, settings, task)
         checkpoints.save_only_checkpoint(output_dir, trained.model, scores["global_step"])
@@ -167,7 +196,9 @@ def search(settings, strategy, task, techniques):
 
 def _check(settings, task):
     """Raises InputError unless all runs can begin, or resume, or be evaluated; writes nothing."""
-    if not any(model_files.has_started(run_settings.training.output_dir) for run_settings in settings.runs):
+    if not any(
+        model_files.has_started(run_settings.training.output_dir) for run_settings in settings.runs
+    ):
         job.check_run(settings, task)
     for run_settings in settings.runs:
         with rename_argument(**({"output_dir": "ensemble"} if settings.ensemble else {})):
@@ -235,11 +266,20 @@ def list_columns(all_scores, metric):
 
 def _format_table(trials, all_scores, best_scores, metric):
     """Returns a table of trials as text."""
-    names = [name for name in list_columns(all_scores, metric) if name not in ("loss", "global_step")]
+    names = [
+        name for name in list_columns(all_scores, metric) if name not in ("loss", "global_step")
+    ]
     rows = []
     for trial, scores in zip(trials, all_scores, strict=True):
         note = "best" if scores is best_scores else ""
-        rows.append((*map(format_number, _get_values(trial).values()), str(scores.get("global_step", "")),
-                     *(f"{scores[name]:.4f}" if name in scores else "-" for name in names),
-                     note if scores else "diverged"))
-    return tables.format_table(("batch size", "learning rate", "epochs", "steps", *names, ""), rows, num_left=0)
+        rows.append(
+            (
+                *map(format_number, _get_values(trial).values()),
+                str(scores.get("global_step", "")),
+                *(f"{scores[name]:.4f}" if name in scores else "-" for name in names),
+                note if scores else "diverged",
+            )
+        )
+    return tables.format_table(
+        ("batch size", "learning rate", "epochs", "steps", *names, ""), rows, num_left=0
+    )

@@ -35,10 +35,14 @@ class PretrainingData:
             self._eval_files = paths.expand_globs("eval_input_file", settings.eval_input_file)
         self._features, self._transform = _record_features(settings, config)
         self._limits = record_checks.pretraining_limits(config, settings.instances)
-        full_files = set(record_checks.check_pretraining_records(self._all_files, self._features, self._limits))
+        full_files = set(
+            record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
+        )
         if empty := [path for path in self._all_files if path not in full_files]:
-            print(f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, such as {empty[0]}",
-                  file=sys.stderr)
+            print(
+                f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, such as {empty[0]}",
+                file=sys.stderr,
+            )
         self.files = self._select("input_file", self.files, full_files)
         self._eval_files = self._select("eval_input_file", self._eval_files, full_files)
 
@@ -60,8 +64,15 @@ class PretrainingData:
         """
         training = self._settings.training
         return inputs.pretraining_training_data(
-            self.files, self._features, training.train_batch_size, training.random_seed, skip_steps, share=share,
-            limits=self._limits, transform=self._transform)
+            self.files,
+            self._features,
+            training.train_batch_size,
+            training.random_seed,
+            skip_steps,
+            share=share,
+            limits=self._limits,
+            transform=self._transform,
+        )
 
     def evaluation_batches(self, share, drop_remainder):
         """Creates a dataset of a host's rows of batches that contain every record once.
@@ -69,8 +80,14 @@ class PretrainingData:
         See `inputs`.
         """
         return inputs.pretraining_evaluation_data(
-            self._eval_files, self._features, self._settings.training.eval_batch_size, drop_remainder, share=share,
-            limits=self._limits, transform=self._transform)
+            self._eval_files,
+            self._features,
+            self._settings.training.eval_batch_size,
+            drop_remainder,
+            share=share,
+            limits=self._limits,
+            transform=self._transform,
+        )
 
     def name_bad_file(self):
         """Returns a context that converts an error caused by a bad record to an InputError with
@@ -93,4 +110,5 @@ def _record_features(settings, config):
     # Casing is irrelevant here.
     tokenizer = read_tokenizer(to_vocab_txt(settings.vocab_file), True, None, config)
     return instances.features, dynamic_masking.make_masker(
-        instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed)
+        instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed
+    )

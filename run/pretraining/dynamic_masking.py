@@ -17,8 +17,10 @@ from data_prep.pretraining.instances import masking
 GAMMA = 0x9E3779B97F4A7C15
 MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SHIFTS = 30, 27, 31
-TOO_MANY_MASKS = ("a record requires more masked tokens for its sequences than `max_predictions_per_seq`; set "
-                  "`max_predictions_per_seq` and `masked_lm_prob` as for create_pretraining_data")
+TOO_MANY_MASKS = (
+    "a record requires more masked tokens for its sequences than `max_predictions_per_seq`; set "
+    "`max_predictions_per_seq` and `masked_lm_prob` as for create_pretraining_data"
+)
 
 
 def make_masker(settings, vocabulary, seed):
@@ -58,7 +60,9 @@ def make_masker(settings, vocabulary, seed):
         input_ids, input_mask = features["input_ids"], features["input_mask"]
         random_numbers = _RandomNumbers(seed, epochs, numbers)
         if settings.pack_sequences:
-            positions, is_masked = _choose_in_packs(choose, settings, seed, input_ids, input_mask, epochs, numbers)
+            positions, is_masked = _choose_in_packs(
+                choose, settings, seed, input_ids, input_mask, epochs, numbers
+            )
         else:
             positions, is_masked = choose(input_ids, input_mask == 1, random_numbers)
         masked_ids = tf.gather(input_ids, positions, batch_dims=1)
@@ -80,15 +84,25 @@ def _choose_in_packs(choose, settings, seed, input_ids, sequences, epochs, numbe
 
     `sequences`: [B, S].
     """
-    most, length, num_predictions = settings.most_packed, settings.max_seq_length, settings.max_predictions_per_seq
+    most, length, num_predictions = (
+        settings.most_packed,
+        settings.max_seq_length,
+        settings.max_predictions_per_seq,
+    )
     # In order of sequences: [B * K].
     which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])
     repeat = lambda values: tf.repeat(values, most, axis=0)
     random_numbers = _RandomNumbers(seed, repeat(epochs), repeat(numbers), tf.cast(which, tf.int64))
-    positions, is_masked = choose(repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], random_numbers)
+    positions, is_masked = choose(
+        repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], random_numbers
+    )
     all_positions = tf.reshape(tf.where(is_masked, positions, length), [-1, most * num_predictions])
-    fits = tf.debugging.Assert(tf.reduce_all(tf.reduce_sum(tf.cast(
-        all_positions < length, tf.int32), axis=1) <= num_predictions), [TOO_MANY_MASKS])
+    fits = tf.debugging.Assert(
+        tf.reduce_all(
+            tf.reduce_sum(tf.cast(all_positions < length, tf.int32), axis=1) <= num_predictions
+        ),
+        [TOO_MANY_MASKS],
+    )
     with tf.control_dependencies([] if fits is None else [fits]):  # None in eager mode.
         return _pad_ascending(all_positions, length, num_predictions)
 
@@ -112,13 +126,17 @@ class _RandomNumbers:
         """Returns items `indices`, int32 [B or 1, N], of each sequence: int64 [B, N], from 0 to
         2^num_bits - 1."""
         state = self._states + tf.cast(indices + 1, tf.uint64) * tf.constant(GAMMA, tf.uint64)
-        return tf.cast(tf.bitwise.right_shift(_mix(state), tf.constant(64 - num_bits, tf.uint64)), tf.int64)
+        return tf.cast(
+            tf.bitwise.right_shift(_mix(state), tf.constant(64 - num_bits, tf.uint64)), tf.int64
+        )
 
 
 def _mix(state):
     """Maps uint64 bijectively so that each bit depends on all bits."""
     for shift, multiplier in zip(SHIFTS, (*MULTIPLIERS, 1), strict=True):
-        state = tf.bitwise.bitwise_xor(state, tf.bitwise.right_shift(state, tf.constant(shift, tf.uint64)))
+        state = tf.bitwise.bitwise_xor(
+            state, tf.bitwise.right_shift(state, tf.constant(shift, tf.uint64))
+        )
         state *= tf.constant(multiplier, tf.uint64)
     return state
 
@@ -149,7 +167,8 @@ def _choose_words(is_candidate, begins_word, counts, num_predictions, random_num
     words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)
     keys = tf.where(is_candidate, random_numbers.bits(words, 62), tf.int64.max)
     sizes = tf.math.bincount(  # Tokens per word.
-        words, tf.cast(is_candidate, tf.int32), minlength=length + 1, maxlength=length + 1, axis=-1)
+        words, tf.cast(is_candidate, tf.int32), minlength=length + 1, maxlength=length + 1, axis=-1
+    )
 
     def take(num_tokens):
         """Returns the sampled positions among the first `num_tokens` tokens, S for others.
@@ -165,7 +184,9 @@ def _choose_words(is_candidate, begins_word, counts, num_predictions, random_num
         if num_tokens < length:
             is_token &= numbers != last  # The word may be incomplete here.
         begins = tf.pad(numbers[:, 1:] != numbers[:, :-1], [[0, 0], [1, 0]], constant_values=True)
-        is_taken = _take_words(tf.where(is_token, tf.gather(sizes, numbers, batch_dims=1), 0), begins, counts)
+        is_taken = _take_words(
+            tf.where(is_token, tf.gather(sizes, numbers, batch_dims=1), 0), begins, counts
+        )
         is_done = (tf.reduce_sum(tf.cast(is_taken, tf.int32), axis=1) == counts) | (last[:, 0] == 0)
         return tf.where(is_taken, order, length), tf.reduce_all(is_done)
 
@@ -176,7 +197,10 @@ def _choose_words(is_candidate, begins_word, counts, num_predictions, random_num
         # Rare: the first tokens are not enough for some row, for example because most words are
         # long.
         positions = tf.cond(
-            is_done, lambda: positions, lambda: _pad_ascending(take(length)[0], length, num_predictions))
+            is_done,
+            lambda: positions,
+            lambda: _pad_ascending(take(length)[0], length, num_predictions),
+        )
     return positions
 
 
@@ -185,7 +209,9 @@ def _pad_ascending(positions, length, num_predictions):
     P], True if less."""
     num_drawn = min(num_predictions, length)
     positions = -tf.math.top_k(-positions, num_drawn).values
-    positions = tf.pad(positions, [[0, 0], [0, num_predictions - num_drawn]], constant_values=length)
+    positions = tf.pad(
+        positions, [[0, 0], [0, num_predictions - num_drawn]], constant_values=length
+    )
     is_real = positions < length
     return tf.where(is_real, positions, 0), is_real
 
@@ -205,6 +231,7 @@ def _take_words(sizes, begins_word, counts):
       begins_word: [B, S] bool.
       counts: [B] int32.
     """
+
     def is_open(room, is_left, is_taken):
         return tf.reduce_any(is_left)
 
@@ -237,4 +264,6 @@ def _replace_tokens(input_ids, positions, replacements):
     Padding rewrites [CLS] at position 0.
     """
     rows = tf.range(tf.shape(input_ids)[0])[:, tf.newaxis] + tf.zeros_like(positions)
-    return tf.tensor_scatter_nd_update(input_ids, tf.stack([rows, positions], axis=-1), replacements)
+    return tf.tensor_scatter_nd_update(
+        input_ids, tf.stack([rows, positions], axis=-1), replacements
+    )

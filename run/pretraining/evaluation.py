@@ -25,11 +25,23 @@ class PretrainingEvaluator:
         self._sentence_label = sentence_label
         self._token_loss = token_loss
         self._loss = losses.create_pretraining_loss(sentence_label, token_loss)
-        self._score_all = tf.function(lambda features: strategy.run(self._score, args=(features,)),
-                                      autograph=False, reduce_retracing=True)
+        self._score_all = tf.function(
+            lambda features: strategy.run(self._score, args=(features,)),
+            autograph=False,
+            reduce_retracing=True,
+        )
         with strategy.scope():
-            self._means = {name: tf_keras.metrics.Mean(name) for name in ["loss", *(
-                name.removesuffix("loss") + kind for name in self._loss.names[1:] for kind in ("accuracy", "loss"))]}
+            self._means = {
+                name: tf_keras.metrics.Mean(name)
+                for name in [
+                    "loss",
+                    *(
+                        name.removesuffix("loss") + kind
+                        for name in self._loss.names[1:]
+                        for kind in ("accuracy", "loss")
+                    ),
+                ]
+            }
 
     def __call__(self, make_batches, max_steps):
         """Evaluates the current weights.
@@ -50,14 +62,18 @@ class PretrainingEvaluator:
         for mean in self._means.values():
             mean.reset_state()
         batches = host_batches.distribute(
-            self._strategy, lambda share: make_batches(share).take(max_steps), is_endless=False)
+            self._strategy, lambda share: make_batches(share).take(max_steps), is_endless=False
+        )
         scored = 0
-        for features in tqdm(batches, desc="evaluating", unit="batch", leave=False, dynamic_ncols=True,
-                             disable=None):  # None shows it in terminals only.
+        for features in tqdm(
+            batches, desc="evaluating", unit="batch", leave=False, dynamic_ncols=True, disable=None
+        ):  # None shows it in terminals only.
             self._score_all(features)
             scored += 1
         if not scored:
-            raise InputError("there are too few records for a batch; add records, or set a smaller `eval_batch_size`")
+            raise InputError(
+                "there are too few records for a batch; add records, or set a smaller `eval_batch_size`"
+            )
         return {name: float(mean.result()) for name, mean in self._means.items()}
 
     @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.
@@ -65,16 +81,26 @@ class PretrainingEvaluator:
         """Updates the means with a replica's part of a batch, which may be empty."""
         outputs = self._model(features, training=False)
         replica = tf.distribute.get_replica_context()
-        normalizers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalizers(features))
+        normalizers = replica.all_reduce(
+            tf.distribute.ReduceOp.SUM, self._loss.normalizers(features)
+        )
         loss = self._loss.partial_losses(outputs, features, normalizers)["loss"]
         self._means["loss"].update_state(replica.all_reduce(tf.distribute.ReduceOp.SUM, loss))
-        self._update(self._token_loss, outputs["masked_lm_logits"], features["masked_lm_ids"],
-                     features["masked_lm_weights"])
+        self._update(
+            self._token_loss,
+            outputs["masked_lm_logits"],
+            features["masked_lm_ids"],
+            features["masked_lm_weights"],
+        )
         if self._sentence_label:
             logits, labels = losses.sentence_scores(self._sentence_label, outputs, features)
             counts = losses.sentence_counts(self._sentence_label, features)
-            self._update(self._sentence_label, logits, labels,
-                         tf.ones_like(labels, tf.float32) if isinstance(counts, int) else counts)
+            self._update(
+                self._sentence_label,
+                logits,
+                labels,
+                tf.ones_like(labels, tf.float32) if isinstance(counts, int) else counts,
+            )
 
     def _update(self, prefix, logits, labels, weights):
         """Updates the means `prefix`_loss and `prefix`_accuracy with weighted losses and hits."""

@@ -23,8 +23,9 @@ PARSED_TOGETHER = 16  # Batches; uses as many threads as there are cores.
 PARSED_AHEAD = 8  # Batches.
 
 
-def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, limits=None,
-                              transform=None):
+def pretraining_training_data(
+    files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, limits=None, transform=None
+):
     """Creates endless training batches: every record is used once before any is repeated.
 
     Args:
@@ -44,7 +45,9 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
     """
     first_epoch = first_place = 0
     if skip_steps:
-        first_epoch, first_place = divmod(skip_steps * batch_size, record_checks.count_records(tuple(files)))
+        first_epoch, first_place = divmod(
+            skip_steps * batch_size, record_checks.count_records(tuple(files))
+        )
     rows, num_parallel = share.rows(batch_size), min(len(files), READ_FILES)
     # For local files, threads would cost as much as everything else here.
     in_threads = any(map(is_remote, files))
@@ -53,10 +56,21 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
     @tf.autograph.experimental.do_not_convert
     def read_epoch(epoch):
         file_seed, record_seed = tf.unstack(
-            tf.random.stateless_uniform([2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64))
-        examples = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files), seed=file_seed).interleave(
-            tf.data.TFRecordDataset, cycle_length=num_parallel, block_length=READ_RECORDS,
-            num_parallel_calls=num_parallel if in_threads else None, deterministic=True if in_threads else None)
+            tf.random.stateless_uniform(
+                [2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64
+            )
+        )
+        examples = (
+            tf.data.Dataset.from_tensor_slices(files)
+            .shuffle(len(files), seed=file_seed)
+            .interleave(
+                tf.data.TFRecordDataset,
+                cycle_length=num_parallel,
+                block_length=READ_RECORDS,
+                num_parallel_calls=num_parallel if in_threads else None,
+                deterministic=True if in_threads else None,
+            )
+        )
         # One number for epoch and place: a second tensor costs 1 microsecond per record.
         examples = examples.shuffle(SHUFFLE_RECORDS, seed=record_seed).enumerate(epoch * PLACES)
         return examples.skip(tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0))
@@ -64,14 +78,19 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
     @tf.autograph.experimental.do_not_convert
     def parse(numbers, serialized):
         parsed = _parse(serialized[rows], features, limits)
-        return transform(parsed, numbers[rows] // PLACES, numbers[rows] % PLACES) if transform else parsed
+        return (
+            transform(parsed, numbers[rows] // PLACES, numbers[rows] % PLACES)
+            if transform
+            else parsed
+        )
 
     examples = tf.data.Dataset.range(first_epoch, MANY_EPOCHS).flat_map(read_epoch)
     return _parse_batches(examples.batch(batch_size, drop_remainder=True), parse)
 
 
-def pretraining_evaluation_data(files, features, batch_size, drop_remainder=False, *, share=WHOLE, limits=None,
-                                transform=None):
+def pretraining_evaluation_data(
+    files, features, batch_size, drop_remainder=False, *, share=WHOLE, limits=None, transform=None
+):
     """Creates batches of every record once, in file order. See `pretraining_training_data`.
 
     All records are in epoch 0, at their position in the files. The last batch may be smaller, and a
@@ -84,7 +103,9 @@ def pretraining_evaluation_data(files, features, batch_size, drop_remainder=Fals
         parsed = _parse(serialized[rows], features, limits)
         return transform(parsed, tf.zeros_like(places[rows]), places[rows]) if transform else parsed
 
-    batches = tf.data.TFRecordDataset(files).enumerate().batch(batch_size, drop_remainder=drop_remainder)
+    batches = (
+        tf.data.TFRecordDataset(files).enumerate().batch(batch_size, drop_remainder=drop_remainder)
+    )
     return _parse_batches(batches, parse)
 
 
@@ -121,7 +142,11 @@ def _parse_batches(batches, parse):
     """
     options = tf.data.Options()
     options.autotune.enabled = False
-    return batches.map(parse, num_parallel_calls=PARSED_TOGETHER).prefetch(PARSED_AHEAD).with_options(options)
+    return (
+        batches.map(parse, num_parallel_calls=PARSED_TOGETHER)
+        .prefetch(PARSED_AHEAD)
+        .with_options(options)
+    )
 
 
 def _parse(serialized, features, limits):

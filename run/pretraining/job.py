@@ -36,10 +36,15 @@ def run(settings, techniques=()):
     folder, config = settings.training.output_dir, settings.model.config
     objective = settings.instances.objective_spec
     strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
-    parts = [(first_step, part, PretrainingData(part, config)) for first_step, part in phases.get_phases(settings)]
+    parts = [
+        (first_step, part, PretrainingData(part, config))
+        for first_step, part in phases.get_phases(settings)
+    ]
     for note in settings.notes():
         print(note)
-    strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
+    strategies.warn_about_slow_precision(
+        settings.step.mixed_precision, strategies.device_type(strategy)
+    )
     model_files.check_run_files(folder, config, settings.tokenizer)
     if settings.do_train:
         model_files.check_directory(folder, config, settings.tokenizer)
@@ -49,13 +54,19 @@ def run(settings, techniques=()):
         for _, _, data in parts:
             stack.enter_context(data.name_bad_file())
         training = start(settings, strategy, techniques)
-        evaluator = PretrainingEvaluator(strategy, training.model, objective.sentence_label, objective.token_loss)
+        evaluator = PretrainingEvaluator(
+            strategy, training.model, objective.sentence_label, objective.token_loss
+        )
 
         def evaluate():
             """Evaluates on records of the last step's phase."""
             data = [data for first_step, _, data in parts if first_step < max(1, training.step)][-1]
-            return evaluator(lambda share: data.evaluation_batches(
-                share, drop_remainder=not strategies.allows_dynamic_shapes(strategy)), settings.max_eval_steps)
+            return evaluator(
+                lambda share: data.evaluation_batches(
+                    share, drop_remainder=not strategies.allows_dynamic_shapes(strategy)
+                ),
+                settings.max_eval_steps,
+            )
 
         results = None
         if settings.do_train:
@@ -63,15 +74,21 @@ def run(settings, techniques=()):
                 state.begin()
                 model_files.save_run_files(folder, config, settings.tokenizer)
             results = training.train(
-                [(first_step, part.training.train_batch_size, data.training_batches)
-                 for first_step, part, data in parts],
-                evaluate if settings.eval_steps else None, eval_steps=settings.eval_steps,
-                profiled_steps=settings.profiled_steps)
+                [
+                    (first_step, part.training.train_batch_size, data.training_batches)
+                    for first_step, part, data in parts
+                ],
+                evaluate if settings.eval_steps else None,
+                eval_steps=settings.eval_steps,
+                profiled_steps=settings.profiled_steps,
+            )
             training.finish()
         if settings.do_eval:
             results = results or evaluate()
             if training.writes:
-                write_results(os.path.join(folder, RESULTS_FILE), {**results, "global_step": training.step})
+                write_results(
+                    os.path.join(folder, RESULTS_FILE), {**results, "global_step": training.step}
+                )
 
 
 def make_strategy(settings):
@@ -80,8 +97,12 @@ def make_strategy(settings):
     strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
     if settings.do_train:
         for _, part in phases.get_phases(settings):
-            strategies.check_batch_size("train_batch_size", part.training.train_batch_size, strategy,
-                                        settings.step.accumulate_steps)
+            strategies.check_batch_size(
+                "train_batch_size",
+                part.training.train_batch_size,
+                strategy,
+                settings.step.accumulate_steps,
+            )
     if settings.do_eval:
         strategies.check_batch_size("eval_batch_size", settings.training.eval_batch_size, strategy)
     return strategy
@@ -97,23 +118,40 @@ def start(settings, strategy, techniques=()):
     objective = settings.instances.objective_spec
 
     def make_model():
-        fast = choose_fast(settings, strategy, config, recompute=settings.step.recompute_activations)
-        encoder = FastEncoder(config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy)
+        fast = choose_fast(
+            settings, strategy, config, recompute=settings.step.recompute_activations
+        )
+        encoder = FastEncoder(
+            config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy
+        )
         return models.BertPretrainer(encoder, sentence_label=objective.sentence_label)
 
     loss = losses.create_pretraining_loss(objective.sentence_label, objective.token_loss)
-    run = open_run(settings, strategy, make_model, loss, techniques, init_checkpoint=checkpoint,
-                   num_steps=settings.num_train_steps if settings.do_train else None,
-                   num_warmup_steps=settings.num_warmup_steps)
+    run = open_run(
+        settings,
+        strategy,
+        make_model,
+        loss,
+        techniques,
+        init_checkpoint=checkpoint,
+        num_steps=settings.num_train_steps if settings.do_train else None,
+        num_warmup_steps=settings.num_warmup_steps,
+    )
     if not run.step and not checkpoint and not settings.do_train:
-        raise InputError(f"`output_dir`={run.folder}: contains no checkpoint to evaluate; "
-                         "train first, or set `init_checkpoint`")
+        raise InputError(
+            f"`output_dir`={run.folder}: contains no checkpoint to evaluate; "
+            "train first, or set `init_checkpoint`"
+        )
     if lacking := [name for name in run.missing if name.startswith(HEADS)]:
         if not settings.do_train:
-            raise InputError(f"`init_checkpoint`={checkpoint}: cannot be evaluated, since it lacks "
-                             f"{', '.join(lacking)}; set `do_train`")
+            raise InputError(
+                f"`init_checkpoint`={checkpoint}: cannot be evaluated, since it lacks "
+                f"{', '.join(lacking)}; set `do_train`"
+            )
         heads = dict.fromkeys(name.removeprefix(HEADS).partition("/")[0] for name in lacking)
-        print(f"note: {checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start with random weights")
+        print(
+            f"note: {checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start with random weights"
+        )
     return run
 
 
@@ -124,8 +162,13 @@ def choose_fast(settings, strategy, config, **options):
     """
     step = settings.step
     return strategies.choose_fast(
-        strategy, config, step.jit_compile, step.is_16_bit, **options,
-        remove_padding=strategies.allows_dynamic_shapes(strategy) and not step.jit_compile)
+        strategy,
+        config,
+        step.jit_compile,
+        step.is_16_bit,
+        **options,
+        remove_padding=strategies.allows_dynamic_shapes(strategy) and not step.jit_compile,
+    )
 
 
 def _make_state(settings, parts):

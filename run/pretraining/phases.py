@@ -29,11 +29,18 @@ def get_phases(settings):
     parts = [_parse_phase(part, settings) for part in text.split(",")]
     fractions = [fraction for fraction, _ in parts]
     if not math.isclose(sum(fractions), 1, abs_tol=1e-6):
-        raise InputError(f"`phases`={text}: the fractions must add up to 1, but add up to {sum(fractions):g}")
+        raise InputError(
+            f"`phases`={text}: the fractions must add up to 1, but add up to {sum(fractions):g}"
+        )
     if len(parts) > 1 and PLACEHOLDER not in (settings.input_file or ""):
-        raise InputError(f"`phases`={text}: `input_file` must contain {PLACEHOLDER}, for example "
-                         f"records_{PLACEHOLDER}.tfrecord")
-    firsts = [round(before * settings.num_train_steps) for before in itertools.accumulate(fractions[:-1], initial=0.0)]
+        raise InputError(
+            f"`phases`={text}: `input_file` must contain {PLACEHOLDER}, for example "
+            f"records_{PLACEHOLDER}.tfrecord"
+        )
+    firsts = [
+        round(before * settings.num_train_steps)
+        for before in itertools.accumulate(fractions[:-1], initial=0.0)
+    ]
     return [(first, part) for (_, part), first in zip(parts, firsts, strict=True)]
 
 
@@ -49,17 +56,23 @@ def _parse_phase(text, settings):
         raise wrong from None
     if not 0 < fraction <= 1:
         raise InputError(f"`phases`: {text!r}: the fraction must be greater than 0 and at most 1")
-    batch_size, predictions, *_ = *sizes, *(settings.training.train_batch_size, None)[len(sizes):]
+    batch_size, predictions, *_ = *sizes, *(settings.training.train_batch_size, None)[len(sizes) :]
     if predictions is None and settings.instances.objective_spec.predicts_next:
         predictions = settings.max_predictions_per_seq
     if predictions is None:
         predictions = math.ceil(settings.masked_lm_prob * length)
-    named = {name: (getattr(settings, name) or "").replace(PLACEHOLDER, str(length)) or None
-             for name in ("input_file", "eval_input_file")}
+    named = {
+        name: (getattr(settings, name) or "").replace(PLACEHOLDER, str(length)) or None
+        for name in ("input_file", "eval_input_file")
+    }
     try:
         return fraction, dataclasses.replace(
-            settings, max_seq_length=length, max_predictions_per_seq=predictions, **named,
+            settings,
+            max_seq_length=length,
+            max_predictions_per_seq=predictions,
+            **named,
             training=dataclasses.replace(settings.training, train_batch_size=batch_size),
-            phases=None)
+            phases=None,
+        )
     except InputError as error:  # about a setting that `phases` replaces
         raise InputError(f"`phases`: {text!r}: {error}") from error

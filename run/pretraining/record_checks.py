@@ -39,9 +39,16 @@ def pretraining_limits(config, instances):
       instances: InstanceSettings of the records.
     """
     length, label = instances.max_seq_length, instances.objective_spec.sentence_label
-    return {"input_ids": config.vocab_size, "input_mask": instances.most_packed + 1 if instances.most_packed else 2,
-            "segment_ids": config.num_segments, "positions": length, "masked_lm_positions": length,
-            "masked_lm_ids": config.vocab_size, f"{label}_labels": 2, f"{label}_positions": length}
+    return {
+        "input_ids": config.vocab_size,
+        "input_mask": instances.most_packed + 1 if instances.most_packed else 2,
+        "segment_ids": config.num_segments,
+        "positions": length,
+        "masked_lm_positions": length,
+        "masked_lm_ids": config.vocab_size,
+        f"{label}_labels": 2,
+        f"{label}_positions": length,
+    }
 
 
 def check_pretraining_records(paths, features, limits):
@@ -56,6 +63,7 @@ def check_pretraining_records(paths, features, limits):
     Returns:
       List of the paths of files that contain records; others are empty.
     """
+
     def check(path):
         """Returns whether a file contains records."""
         try:
@@ -68,8 +76,14 @@ def check_pretraining_records(paths, features, limits):
         return first is not None
 
     # Reading the first record of a remote file takes about as long as reading its first megabytes.
-    with concurrent.futures.ThreadPoolExecutor(NUM_THREADS if any(map(is_remote, paths)) else 1) as pool:
-        return [path for path, has_records in zip(paths, pool.map(check, paths), strict=True) if has_records]
+    with concurrent.futures.ThreadPoolExecutor(
+        NUM_THREADS if any(map(is_remote, paths)) else 1
+    ) as pool:
+        return [
+            path
+            for path, has_records in zip(paths, pool.map(check, paths), strict=True)
+            if has_records
+        ]
 
 
 @contextlib.contextmanager
@@ -94,9 +108,12 @@ def count_records(paths):
 
     Raises tf.errors.DataLossError if a file is damaged.
     """
+
     def count(path):
         batches = tf.data.TFRecordDataset(path).batch(SCAN_RECORDS)
-        add = tf.autograph.experimental.do_not_convert(lambda total, batch: total + tf.size(batch, tf.int64))
+        add = tf.autograph.experimental.do_not_convert(
+            lambda total, batch: total + tf.size(batch, tf.int64)
+        )
         return int(batches.reduce(np.int64(0), add))
 
     with concurrent.futures.ThreadPoolExecutor(NUM_THREADS) as pool:
@@ -119,10 +136,16 @@ def assert_within(features, limits):
     checks = []
     for name, values in features.items():
         if values.dtype.is_floating:
-            checks.append(tf.debugging.Assert(tf.reduce_all(tf.math.is_finite(values)), [f"{name} is not finite"]))
+            checks.append(
+                tf.debugging.Assert(
+                    tf.reduce_all(tf.math.is_finite(values)), [f"{name} is not finite"]
+                )
+            )
         elif name in limits:
             within = tf.reduce_all((values >= 0) & (values < limits[name]))
-            checks.append(tf.debugging.Assert(within, [f"{name} is not between 0 and {limits[name] - 1}"]))
+            checks.append(
+                tf.debugging.Assert(within, [f"{name} is not between 0 and {limits[name] - 1}"])
+            )
     # None in eager mode.
     with tf.control_dependencies([check for check in checks if check is not None]):
         return {name: tf.identity(values) for name, values in features.items()}
@@ -161,15 +184,21 @@ def _describe_mismatch(record, features, limits):
     names = {feature.name for feature in features}
     for name, (content, flags) in FEATURES_OF_KINDS.items():
         if (name in stored) != (name in names):
-            return (f"its records {'contain' if name in stored else 'lack'} {content}; set {flags} to the value that "
-                    "they were created with")
+            return (
+                f"its records {'contain' if name in stored else 'lack'} {content}; set {flags} to the value that "
+                "they were created with"
+            )
     for feature in features:
         if feature.name not in stored:
             return f"a record has no {feature.name}"
-        numbers = stored[feature.name].float_list if feature.is_float else stored[feature.name].int64_list
+        numbers = (
+            stored[feature.name].float_list if feature.is_float else stored[feature.name].int64_list
+        )
         if len(numbers.value) != feature.length:
-            return (f"a record has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; "
-                    "set `max_seq_length` and `max_predictions_per_seq` as for the records")
+            return (
+                f"a record has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; "
+                "set `max_seq_length` and `max_predictions_per_seq` as for the records"
+            )
         limit = limits.get(feature.name, math.inf)
         for number in numbers.value:
             if feature.is_float and not math.isfinite(number):

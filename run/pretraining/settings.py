@@ -26,16 +26,28 @@ from run.settings.training import (
 )
 
 MAX_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
-_ORIGINAL = {**DATA_RECIPES["original"], "train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
-             "num_warmup_steps": 10_000}
+_ORIGINAL = {
+    **DATA_RECIPES["original"],
+    "train_batch_size": 256,
+    "learning_rate": 1e-4,
+    "num_train_steps": 1_000_000,
+    "num_warmup_steps": 10_000,
+}
 
 # Flags of run_pretraining. BERT: appendix A.2. RoBERTa: 125,000 steps at the learning rate of table
 # 3, with the warm-up of fairseq's README, and with BERT's dropout.
 RECIPES = {
     "original": {**_ORIGINAL, "phases": "128:0.9,512:0.1"},
     "original_128": _ORIGINAL,
-    "roberta": {**DATA_RECIPES["roberta"], "train_batch_size": 2048, "learning_rate": 7e-4, "num_train_steps": 125_000,
-                "num_warmup_steps": 10_000, "beta_2": 0.98, "clip_norm": 0.0},
+    "roberta": {
+        **DATA_RECIPES["roberta"],
+        "train_batch_size": 2048,
+        "learning_rate": 7e-4,
+        "num_train_steps": 125_000,
+        "num_warmup_steps": 10_000,
+        "beta_2": 0.98,
+        "clip_norm": 0.0,
+    },
 }
 
 
@@ -50,73 +62,141 @@ class PretrainingSettings(Settings):
     replaced: ClassVar = dict.fromkeys(("max_seq_length", "max_predictions_per_seq"), "phases")
 
     recipe: str | None = setting(
-        None, "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "
-              "precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. original_128: BERT, "
-              "only with 128 tokens. roberta: RoBERTa with 125,000 steps.", recipes=RECIPES, changeable=True)
+        None,
+        "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "
+        "precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. original_128: BERT, "
+        "only with 128 tokens. roberta: RoBERTa with 125,000 steps.",
+        recipes=RECIPES,
+        changeable=True,
+    )
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
-    input_file: str | None = setting(None, "Record files: comma-separated glob patterns or directories. Required.",
-                                     required=True, changeable=True)
-    eval_input_file: str | None = setting(None, "Record files to evaluate on. Defaults to --input_file.",
-                                          changeable=True)
-    max_seq_length: int = setting(128, "Sequence length in tokens. Use the value that the records were created with.",
-                                  lower=4, most=MAX_POSITIONS)
+    input_file: str | None = setting(
+        None,
+        "Record files: comma-separated glob patterns or directories. Required.",
+        required=True,
+        changeable=True,
+    )
+    eval_input_file: str | None = setting(
+        None, "Record files to evaluate on. Defaults to --input_file.", changeable=True
+    )
+    max_seq_length: int = setting(
+        128,
+        "Sequence length in tokens. Use the value that the records were created with.",
+        lower=4,
+        most=MAX_POSITIONS,
+    )
     max_predictions_per_seq: int = setting(
-        20, "Maximum number of masked tokens per record. Use the value that the records were created with.", lower=1,
-        most=MAX_POSITIONS, not_with=NO_MASKS)
+        20,
+        "Maximum number of masked tokens per record. Use the value that the records were created with.",
+        lower=1,
+        most=MAX_POSITIONS,
+        not_with=NO_MASKS,
+    )
     masking: str = setting(
-        "static", "static: the records contain masks. dynamic: the records were created with the same flag of "
-                  "create_pretraining_data, and each epoch samples new masks.", choices=("static", "dynamic"),
-        not_with=NO_MASKS)
+        "static",
+        "static: the records contain masks. dynamic: the records were created with the same flag of "
+        "create_pretraining_data, and each epoch samples new masks.",
+        choices=("static", "dynamic"),
+        not_with=NO_MASKS,
+    )
     objective: str = setting(
-        "sentence_pairs", "Objective in addition to masked LM: the next sentence of sentence_pairs, the order of "
-                          "sentence_order, or none; left_to_right predicts each next token instead, and requires a "
-                          "config with causal attention. Use the value that the records were created with.",
-        choices=tuple(OBJECTIVES))
+        "sentence_pairs",
+        "Objective in addition to masked LM: the next sentence of sentence_pairs, the order of "
+        "sentence_order, or none; left_to_right predicts each next token instead, and requires a "
+        "config with causal attention. Use the value that the records were created with.",
+        choices=tuple(OBJECTIVES),
+    )
     pack_sequences: bool = setting(
-        False, "Each record contains several sequences. Use the value that the records were created with.")
+        False,
+        "Each record contains several sequences. Use the value that the records were created with.",
+    )
     max_sequences_per_pack: int = setting(
-        InstanceSettings.max_sequences_per_pack, "With --pack_sequences: maximum number of sequences per record. Use "
-                                                 "the value that the records were created with.", lower=1, upper=255,
-        needs="pack_sequences")
+        InstanceSettings.max_sequences_per_pack,
+        "With --pack_sequences: maximum number of sequences per record. Use "
+        "the value that the records were created with.",
+        lower=1,
+        upper=255,
+        needs="pack_sequences",
+    )
     vocab_file: str | None = setting(
-        None, "Vocabulary that the records were created with, to save in --output_dir. Defaults to the one in their "
-              "run.json if it still exists unchanged, otherwise to the one in the directory of --init_checkpoint. "
-              "Required if there is none, with --masking=dynamic.", role=roles.INPUT_FILE)
-    masked_lm_prob: float = setting(0.15, "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
-                                    lower=0, upper=1, needs="masking=dynamic")
-    do_whole_word_mask: bool = setting(False, "With --masking=dynamic: mask whole words instead of single tokens.",
-                                       needs="masking=dynamic")
+        None,
+        "Vocabulary that the records were created with, to save in --output_dir. Defaults to the one in their "
+        "run.json if it still exists unchanged, otherwise to the one in the directory of --init_checkpoint. "
+        "Required if there is none, with --masking=dynamic.",
+        role=roles.INPUT_FILE,
+    )
+    masked_lm_prob: float = setting(
+        0.15,
+        "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
+        lower=0,
+        upper=1,
+        needs="masking=dynamic",
+    )
+    do_whole_word_mask: bool = setting(
+        False,
+        "With --masking=dynamic: mask whole words instead of single tokens.",
+        needs="masking=dynamic",
+    )
     mask_fraction: float = setting(
-        InstanceSettings.mask_fraction, "With --masking=dynamic: fraction of the masked tokens that become [MASK].",
-        lower=0, upper=1, needs="masking=dynamic")
+        InstanceSettings.mask_fraction,
+        "With --masking=dynamic: fraction of the masked tokens that become [MASK].",
+        lower=0,
+        upper=1,
+        needs="masking=dynamic",
+    )
     random_fraction: float = setting(
-        InstanceSettings.random_fraction, "With --masking=dynamic: fraction of the masked tokens that become a random "
-                                          "token. The rest stays unchanged.", lower=0, upper=1,
-        needs="masking=dynamic")
+        InstanceSettings.random_fraction,
+        "With --masking=dynamic: fraction of the masked tokens that become a random "
+        "token. The rest stays unchanged.",
+        lower=0,
+        upper=1,
+        needs="masking=dynamic",
+    )
     do_train: bool = setting(False, "Train the model.", changeable=None)
-    do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.", changeable=None)
+    do_eval: bool = setting(
+        False, "Evaluate the model, after training if --do_train is set.", changeable=None
+    )
     num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
     num_warmup_steps: int = setting(
-        10000, "Number of steps over which the learning rate increases from 0. If it exceeds --num_train_steps, the "
-               "learning rate never reaches its peak.", lower=0, changeable=True)
-    max_eval_steps: int = setting(100, "Maximum number of batches to evaluate.", lower=1, changeable=True)
+        10000,
+        "Number of steps over which the learning rate increases from 0. If it exceeds --num_train_steps, the "
+        "learning rate never reaches its peak.",
+        lower=0,
+        changeable=True,
+    )
+    max_eval_steps: int = setting(
+        100, "Maximum number of batches to evaluate.", lower=1, changeable=True
+    )
     eval_steps: int | None = setting(
-        None, "Number of training steps between evaluations, whose results go to eval_log.csv and loss.png. Requires "
-              "--do_train and --do_eval.", lower=1, needs=("do_train", "do_eval"), changeable=True)
+        None,
+        "Number of training steps between evaluations, whose results go to eval_log.csv and loss.png. Requires "
+        "--do_train and --do_eval.",
+        lower=1,
+        needs=("do_train", "do_eval"),
+        changeable=True,
+    )
     profile_steps: str | None = setting(
-        None, "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, 11:12 records "
-              "two steps after the first ten.", needs="do_train", changeable=True)
+        None,
+        "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, 11:12 records "
+        "two steps after the first ten.",
+        needs="do_train",
+        changeable=True,
+    )
     phases: str | None = setting(
-        None, "Phases of different sequence lengths, instead of `max_seq_length` and `max_predictions_per_seq`. "
-              "128:0.9,512:0.1 trains 90% of the steps on records of 128 tokens, then the rest on 512. "
-              "LENGTH:FRACTION:BATCH:PREDICTIONS also sets the batch size and the number of masked tokens; they "
-              "default to `train_batch_size` and to `masked_lm_prob` times LENGTH, rounded up. In --input_file, "
-              "{length} is replaced by the length of each phase.")
-    tokenizer: TokenizerFiles = dataclasses.field(default=TokenizerFiles(), compare=False, repr=False)
+        None,
+        "Phases of different sequence lengths, instead of `max_seq_length` and `max_predictions_per_seq`. "
+        "128:0.9,512:0.1 trains 90% of the steps on records of 128 tokens, then the rest on 512. "
+        "LENGTH:FRACTION:BATCH:PREDICTIONS also sets the batch size and the number of masked tokens; they "
+        "default to `train_batch_size` and to `masked_lm_prob` times LENGTH, rounded up. In --input_file, "
+        "{length} is replaced by the length of each phase.",
+    )
+    tokenizer: TokenizerFiles = dataclasses.field(
+        default=TokenizerFiles(), compare=False, repr=False
+    )
 
     def check(self):
         masking.check_fractions(self.mask_fraction, self.random_fraction)
@@ -127,8 +207,13 @@ class PretrainingSettings(Settings):
     @property
     def instances(self):
         """The InstanceSettings that such records were created with."""
-        return InstanceSettings(**{field.name: getattr(self, field.name) for field in dataclasses.fields(
-            InstanceSettings) if hasattr(self, field.name)})
+        return InstanceSettings(
+            **{
+                field.name: getattr(self, field.name)
+                for field in dataclasses.fields(InstanceSettings)
+                if hasattr(self, field.name)
+            }
+        )
 
     @property
     def profiled_steps(self):
@@ -141,8 +226,10 @@ class PretrainingSettings(Settings):
         found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", self.profile_steps)
         first, last = map(int, found.groups()) if found else (0, 0)
         if not 1 <= first <= last:
-            raise InputError(f"`profile_steps`={self.profile_steps}: must be FROM:TO with 1 <= FROM <= TO, such as "
-                             "11:12")
+            raise InputError(
+                f"`profile_steps`={self.profile_steps}: must be FROM:TO with 1 <= FROM <= TO, such as "
+                "11:12"
+            )
         return first, last
 
     @property
@@ -156,7 +243,9 @@ class PretrainingSettings(Settings):
         Raises InputError if records belong to another vocabulary; see `vocabulary.find_tokenizer`.
         """
         tokenizer = vocabulary.find_tokenizer(self)
-        return dataclasses.replace(self, tokenizer=tokenizer).replace_values({"vocab_file": tokenizer.vocab_file})
+        return dataclasses.replace(self, tokenizer=tokenizer).replace_values(
+            {"vocab_file": tokenizer.vocab_file}
+        )
 
     def check_files(self):
         """See Settings.
@@ -167,8 +256,11 @@ class PretrainingSettings(Settings):
         if not (self.do_train or self.do_eval):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
         if self.masking == "dynamic" and not self.vocab_file:
-            raise InputError("is required with `masking`=dynamic, since neither a run.json of the records nor a "
-                             "directory of a checkpoint names it", "vocab_file")
+            raise InputError(
+                "is required with `masking`=dynamic, since neither a run.json of the records nor a "
+                "directory of a checkpoint names it",
+                "vocab_file",
+            )
         check_config(self.model.config, self.objective)
         for _, part in phases.get_phases(self):
             patterns = {name: getattr(part, name) for name in ("input_file", "eval_input_file")}
@@ -177,8 +269,10 @@ class PretrainingSettings(Settings):
     def notes(self):
         """Yields notes about the learning rate and the records to evaluate on."""
         if self.do_train and self.num_warmup_steps >= self.num_train_steps:
-            yield (f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never reaches its peak "
-                   f"within --num_train_steps={self.num_train_steps}")
+            yield (
+                f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never reaches its peak "
+                f"within --num_train_steps={self.num_train_steps}"
+            )
         if self.do_eval and not self.eval_input_file:
             yield "note: evaluations use the records of --input_file; for held-out records, set --eval_input_file"
 
@@ -188,10 +282,19 @@ def check_config(config, objective):
     key of OBJECTIVES."""
     if config.is_causal != OBJECTIVES[objective].predicts_next:
         if config.is_causal:
-            raise InputError("requires bidirectional attention, but attention is causal in the BERT config; set "
-                             "`objective`=left_to_right, or use another config", "objective", objective)
-        raise InputError('requires causal attention; set "attention": "causal" in the BERT config', "objective",
-                         objective)
+            raise InputError(
+                "requires bidirectional attention, but attention is causal in the BERT config; set "
+                "`objective`=left_to_right, or use another config",
+                "objective",
+                objective,
+            )
+        raise InputError(
+            'requires causal attention; set "attention": "causal" in the BERT config',
+            "objective",
+            objective,
+        )
     if config.bilstm_head:
-        raise InputError("bilstm_head is true in the BERT config, but only fine-tuned models have a BiLSTM; use the "
-                         "config of a pre-trained model")
+        raise InputError(
+            "bilstm_head is true in the BERT config, but only fine-tuned models have a BiLSTM; use the "
+            "config of a pre-trained model"
+        )

@@ -30,16 +30,28 @@ def find_tokenizer(settings):
         if not settings.vocab_file:
             vocab_file = _find_unchanged(known)
         if near.do_lower_case not in (None, known.do_lower_case):
-            warn(f"note: the records have do_lower_case {known.do_lower_case} ({known.run_file}), which overrides "
-                 f"{near.casing_from} ({near.do_lower_case})")
+            warn(
+                f"note: the records have do_lower_case {known.do_lower_case} ({known.run_file}), which overrides "
+                f"{near.casing_from} ({near.do_lower_case})"
+            )
     if settings.vocab_file:
         paths.check_file("vocab_file", vocab_file)
         if known and compute_digest(to_vocab_txt(vocab_file)) != known.digest:
-            raise InputError(f"differs from the vocabulary of the records, {known.path} (in {known.run_file}); omit "
-                             "`vocab_file`, or create the records again", "vocab_file", vocab_file)
-    if vocab_file and near.vocab_file and place != RUN and (
-            difference := describe_vocabulary_difference(vocab_file, near.vocab_file)):
-        warn(f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}{difference}")
+            raise InputError(
+                f"differs from the vocabulary of the records, {known.path} (in {known.run_file}); omit "
+                "`vocab_file`, or create the records again",
+                "vocab_file",
+                vocab_file,
+            )
+    if (
+        vocab_file
+        and near.vocab_file
+        and place != RUN
+        and (difference := describe_vocabulary_difference(vocab_file, near.vocab_file))
+    ):
+        warn(
+            f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}{difference}"
+        )
     return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)
 
 
@@ -56,8 +68,12 @@ def _read_record_vocabulary(settings):
     first, *others = read_vocabularies(sorted(files)) or (None,)
     for other in others:
         if other.digest != first.digest:
-            raise InputError(f"the records of {first.run_file} and {other.run_file} were created with different "
-                             "vocabularies", "input_file", settings.input_file)
+            raise InputError(
+                f"the records of {first.run_file} and {other.run_file} were created with different "
+                "vocabularies",
+                "input_file",
+                settings.input_file,
+            )
     return first
 
 
@@ -68,8 +84,10 @@ def _find_unchanged(known):
     """
     if files.at(known.path).exists() and compute_digest(to_vocab_txt(known.path)) == known.digest:
         return known.path
-    warn(f"note: the vocabulary of the records, {known.path}, is missing or was changed, so it is not saved with the "
-         "model; set `vocab_file`")
+    warn(
+        f"note: the vocabulary of the records, {known.path}, is missing or was changed, so it is not saved with the "
+        "model; set `vocab_file`"
+    )
     return None
 
 
@@ -81,5 +99,7 @@ def _find_near_checkpoint(model_files):
     """
     for place, tokenizer in (model_files.tokenizers if model_files else {}).items():
         if tokenizer.vocab_file:
-            return place, dataclasses.replace(tokenizer, vocab_file=to_vocab_txt(tokenizer.vocab_file))
+            return place, dataclasses.replace(
+                tokenizer, vocab_file=to_vocab_txt(tokenizer.vocab_file)
+            )
     return None, TokenizerFiles()

@@ -10,14 +10,23 @@ from bert_tf.model_folder.model_files import ModelFiles
 
 def run(settings):
     """Converts a checkpoint and prints what it wrote. `settings`: ConversionSettings, resolved."""
-    config = model_folder.read_config(settings.bert_config_file) if settings.bert_config_file else None
+    config = (
+        model_folder.read_config(settings.bert_config_file) if settings.bert_config_file else None
+    )
     model_folder.check_loadable(settings.input)
     vocab_file, tokenizer = _find_tokenizer(settings)
     metadata = task_metadata.read(settings.adapter or settings.input)
     for line in checkpoints.convert(
-            settings.input, settings.output, settings.format, config, vocab_file,
-            task=metadata, tokenizer=tokenizer, adapter=settings.adapter,
-            max_position_embeddings=settings.max_position_embeddings):
+        settings.input,
+        settings.output,
+        settings.format,
+        config,
+        vocab_file,
+        task=metadata,
+        tokenizer=tokenizer,
+        adapter=settings.adapter,
+        max_position_embeddings=settings.max_position_embeddings,
+    ):
         print(line)
     # Other formats and sources specify the task, or have no heads.
     if metadata and metadata.source == TASK_FILE and settings.format == "tf1":
@@ -29,7 +38,9 @@ def _find_tokenizer(settings):
 
     Both are next to the adapter or the checkpoint. If that tokenizer is unsupported, prints a note.
     """
-    found = ModelFiles({name: getattr(settings, name) for name in ("adapter", "input") if getattr(settings, name)})
+    found = ModelFiles(
+        {name: getattr(settings, name) for name in ("adapter", "input") if getattr(settings, name)}
+    )
     try:
         return settings.vocab_file or found.vocab_file, found.casing[1]
     except InputError as error:

@@ -25,23 +25,40 @@ def run(settings):
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_about_slow_precision(settings.mixed_precision, "CPU")
-    servable = checkpoint.load_servable(**settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.mixed_precision])
+    servable = checkpoint.load_servable(
+        **settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.mixed_precision]
+    )
     export_saved_model(servable, settings, content)
 
 
 def export_saved_model(servable, settings, litert_content):
     """Writes the SavedModel of a Servable, including the bytes of a LiteRT model."""
-    path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
-                                   litert=litert_content)
-    labels, size = servable.metadata.labels, sum(files.at(each).size() for each in files.at(path).files_below())
-    print(f"{path}: SavedModel of {add_article(servable.kind)}, {size / 1e6:.1f} MB, with the signatures "
-          f"serving_default ({', '.join(servable.text_inputs)}), ids, and tf_example"
-          + f"; labels {', '.join(labels)}" * bool(labels))
+    path, has_warmup = export.save(
+        servable,
+        settings.export_dir,
+        version=settings.version,
+        weights=settings.weights,
+        litert=litert_content,
+    )
+    labels, size = (
+        servable.metadata.labels,
+        sum(files.at(each).size() for each in files.at(path).files_below()),
+    )
+    print(
+        f"{path}: SavedModel of {add_article(servable.kind)}, {size / 1e6:.1f} MB, with the signatures "
+        f"serving_default ({', '.join(servable.text_inputs)}), ids, and tf_example"
+        + f"; labels {', '.join(labels)}"
+        * bool(labels)
+    )
     if litert_content:
-        print(f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} weights, "
-              f"{len(litert_content) / 1e6:.1f} MB")
+        print(
+            f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} weights, "
+            f"{len(litert_content) / 1e6:.1f} MB"
+        )
     if not has_warmup:
-        print("note: warm-up requests are omitted; they require: pip install --no-deps tensorflow-serving-api==2.20.0")
+        print(
+            "note: warm-up requests are omitted; they require: pip install --no-deps tensorflow-serving-api==2.20.0"
+        )
 
 
 def export_litert(settings):
@@ -57,9 +74,11 @@ def export_litert(settings):
     with files.at(path).local_copy() as local:
         differences = litert.largest_differences(servable, local)
     listed = ", ".join(f"{value:.1e} ({name})" for name, value in differences.items())
-    print(f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, "
-          f"{len(content) / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} "
-          f"tokens; largest difference from the original model: {listed}")
+    print(
+        f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, "
+        f"{len(content) / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} "
+        f"tokens; largest difference from the original model: {listed}"
+    )
 
 
 def convert(settings, weights):
@@ -68,5 +87,7 @@ def convert(settings, weights):
     `weights`: Storage format of the weights.
     """
     print("converting to LiteRT, which takes a minute or two", file=sys.stderr)
-    servable = checkpoint.load_servable(**settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"})
+    servable = checkpoint.load_servable(
+        **settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"}
+    )
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)

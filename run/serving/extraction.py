@@ -37,7 +37,11 @@ def run(settings):
     config = settings.model.config
     layers = settings.parse_layers(config.num_hidden_layers)
     if config.is_causal and settings.pooling == "cls":
-        raise InputError("with causal attention, [CLS] attends only to itself; set `pooling`=mean", "pooling", "cls")
+        raise InputError(
+            "with causal attention, [CLS] attends only to itself; set `pooling`=mean",
+            "pooling",
+            "cls",
+        )
     # Must precede all TensorFlow computation.
     strategy = strategies.make_strategy(settings.devices)
     strategies.check_batch_size("batch_size", settings.batch_size, strategy)
@@ -47,27 +51,44 @@ def run(settings):
     is_dynamic = strategies.allows_dynamic_shapes(strategy)
     with strategy.scope():
         encoder = FastEncoder(
-            config, Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
-            dtype=DTYPE_POLICIES[settings.mixed_precision])
+            config,
+            Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
+            dtype=DTYPE_POLICIES[settings.mixed_precision],
+        )
     print(load_pretrained(encoder, checkpoint), file=sys.stderr)
 
     def compute(features, training=False):
         outputs = encoder(features, training=training)["encoder_outputs"]
-        return {"vectors": tf.cast(tf.stack([outputs[layer] for layer in layers], axis=2), tf.float32)}
+        return {
+            "vectors": tf.cast(tf.stack([outputs[layer] for layer in layers], axis=2), tf.float32)
+        }
 
-    predictor = prediction.Predictor(strategy, compute, per_position=True, static_shapes=not is_dynamic,
-                                     network=encoder)
+    predictor = prediction.Predictor(
+        strategy, compute, per_position=True, static_shapes=not is_dynamic, network=encoder
+    )
     batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
-    rows = extract(read_texts(settings.input_file), tokenizer, predictor, max_seq_length, settings.batch_size,
-                   max(1, WINDOW_BYTES // batch_bytes))
+    rows = extract(
+        read_texts(settings.input_file),
+        tokenizer,
+        predictor,
+        max_seq_length,
+        settings.batch_size,
+        max(1, WINDOW_BYTES // batch_bytes),
+    )
     num_rows = num_cut = 0
-    with vector_files.FORMATS[settings.format](settings.output_file, layers, config.hidden_size) as write:
-        for pieces, vectors, was_cut in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
+    with vector_files.FORMATS[settings.format](
+        settings.output_file, layers, config.hidden_size
+    ) as write:
+        for pieces, vectors, was_cut in tqdm(
+            rows, desc="extracting", unit="line", dynamic_ncols=True
+        ):
             write(num_rows, *pool(pieces, vectors, settings.pooling))
             num_rows += 1
             num_cut += was_cut
     note = f"; {num_cut:,} truncated to --max_seq_length={max_seq_length}" if num_cut else ""
-    print(f"{settings.output_file}: embeddings of {num_rows:,} lines, layers {settings.layers}{note}")
+    print(
+        f"{settings.output_file}: embeddings of {num_rows:,} lines, layers {settings.layers}{note}"
+    )
 
 
 def read_texts(path):
@@ -102,12 +123,15 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
     texts = iter(texts)
     while window := list(itertools.islice(texts, window_batches * batch_size)):
         pieces = [tokenizer.tokenize(list(column)) for column in zip(*window, strict=True)]
-        encoded, was_cut = pack(tokenizer, *pieces, max_seq_length=max_seq_length, static_length=True)
+        encoded, was_cut = pack(
+            tokenizer, *pieces, max_seq_length=max_seq_length, static_length=True
+        )
         features = {name: values.numpy() for name, values in encoded.items()}
         vectors = predictor(features, batch_size, "encoding")["vectors"]
         lengths = features["input_mask"].sum(axis=1)
         for ids, text_vectors, length, is_cut in zip(
-                features["input_ids"], vectors, lengths, was_cut.numpy(), strict=True):
+            features["input_ids"], vectors, lengths, was_cut.numpy(), strict=True
+        ):
             yield [tokenizer.vocabulary[id_] for id_ in ids[:length]], text_vectors[:length], is_cut
 
 
@@ -119,8 +143,10 @@ def pool(pieces, vectors, pooling):
       InputError: If an embedding is not finite.
     """
     if not np.isfinite(vectors).all():
-        raise InputError("the embeddings are not finite (NaN or infinity); choose another checkpoint, or compute in "
-                         "float32")
+        raise InputError(
+            "the embeddings are not finite (NaN or infinity); choose another checkpoint, or compute in "
+            "float32"
+        )
     if pooling == "cls":
         return pieces[:1], vectors[:1]
     if pooling == "mean":

@@ -31,8 +31,10 @@ def run(settings):
     model = open_model(settings)
     requests = request_files.read(settings.input_file, model.inputs, settings.columns)
     num_rows = num_truncated = 0
-    with (open_writer(settings.output_file) as write,
-          tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress):
+    with (
+        open_writer(settings.output_file) as write,
+        tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress,
+    ):
         for row in predict_rows(model, requests, settings.batch_size):
             write(row)
             num_rows += 1
@@ -41,9 +43,15 @@ def run(settings):
         if not num_rows:
             raise InputError(f"`input_file`={settings.input_file}: contains no rows")
     if settings.output_file != STANDARD_OUTPUT:
-        note = f"; {num_truncated:,} were too long for the model and were truncated" if num_truncated else ""
-        print(f"{settings.output_file}: predictions of {add_article(model.kind)} for {num_rows:,} "
-              f"row{'s' * (num_rows > 1)}{note}")
+        note = (
+            f"; {num_truncated:,} were too long for the model and were truncated"
+            if num_truncated
+            else ""
+        )
+        print(
+            f"{settings.output_file}: predictions of {add_article(model.kind)} for {num_rows:,} "
+            f"row{'s' * (num_rows > 1)}{note}"
+        )
 
 
 def predict_rows(model, requests, batch_size):
@@ -56,7 +64,9 @@ def predict_rows(model, requests, batch_size):
     """
     requests = iter(requests)
     while window := list(itertools.islice(requests, WINDOW_BATCHES * batch_size)):
-        yield from model.predict(batch_size, **{name: [each[name] for each in window] for name in model.inputs})
+        yield from model.predict(
+            batch_size, **{name: [each[name] for each in window] for name in model.inputs}
+        )
 
 
 def open_model(settings):
@@ -113,8 +123,10 @@ def open_writer(path):
         if not header:
             header.extend(cells)
             file.write("\t".join(map(_escape, header)) + "\n")
-        texts = [_escape(value) if isinstance(value, str) else to_json(path, value, ensure_ascii=False)
-                 for value in (cells[name] for name in header)]
+        texts = [
+            _escape(value) if isinstance(value, str) else to_json(path, value, ensure_ascii=False)
+            for value in (cells[name] for name in header)
+        ]
         file.write("\t".join(texts) + "\n")
 
     with contextlib.nullcontext(sys.stdout) if path == STANDARD_OUTPUT else new_file(path) as file:

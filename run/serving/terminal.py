@@ -18,10 +18,14 @@ def run(settings):
     `settings`: FillMaskSettings or AnswerSettings, resolved.
     """
     if settings.task == MaskedLM.name:
-        fill_masks(open_model(settings.accept_pairs()), read_requests(settings.text), settings.top_k)
+        fill_masks(
+            open_model(settings.accept_pairs()), read_requests(settings.text), settings.top_k
+        )
     else:
         model = open_model(settings)
-        answer_questions(model, read_requests(settings.question), settings.read_context(), settings.top_k)
+        answer_questions(
+            model, read_requests(settings.question), settings.read_context(), settings.top_k
+        )
 
 
 def read_requests(texts):
@@ -52,15 +56,29 @@ def fill_masks(model, texts, top_k):
             print(f"  --text={text}: must contain {MASK}")
             continue
         text_a, text_b = request_files.split_pair(text) if len(model.inputs) > 1 else (text, None)
-        outputs = model(**{name: [each] for name, each in zip(model.inputs, (text_a, text_b or ""), strict=False)})
+        outputs = model(
+            **{
+                name: [each]
+                for name, each in zip(model.inputs, (text_a, text_b or ""), strict=False)
+            }
+        )
         for mask in range(outputs["num_masks"][0]):
-            candidates = zip(outputs["pieces"][0, mask], outputs["probabilities"][0, mask], strict=True)
-            print("  " + "   ".join(f"{piece.decode()} {probability:.3f}"
-                                    for piece, probability in itertools.islice(candidates, top_k)))
+            candidates = zip(
+                outputs["pieces"][0, mask], outputs["probabilities"][0, mask], strict=True
+            )
+            print(
+                "  "
+                + "   ".join(
+                    f"{piece.decode()} {probability:.3f}"
+                    for piece, probability in itertools.islice(candidates, top_k)
+                )
+            )
         if "is_next" in outputs and text_b:
             print(f"  IsNext {outputs['is_next'][0]:.3f}")
         if outputs["was_cut"][0]:
-            print(f"  the text exceeds {model.limit} tokens and was truncated, possibly including a {MASK}")
+            print(
+                f"  the text exceeds {model.limit} tokens and was truncated, possibly including a {MASK}"
+            )
 
 
 def answer_questions(model, questions, context, top_k):
@@ -70,8 +88,11 @@ def answer_questions(model, questions, context, top_k):
         outputs = model(question=[question], context=[context])
         text, start, end = (outputs[name][0] for name in ("answer", "start", "end"))
         print(f"  {text.decode()}  [{start}:{end}]" if end else "  no answer")
-        candidates = [(candidate, score) for candidate, score in zip(
-            outputs["answers"][0], outputs["scores"][0], strict=True) if candidate]
+        candidates = [
+            (candidate, score)
+            for candidate, score in zip(outputs["answers"][0], outputs["scores"][0], strict=True)
+            if candidate
+        ]
         for candidate, score in candidates[:top_k]:
             print(f"  {score:8.3f}  {candidate.decode()}")
         if outputs["was_cut"][0]:

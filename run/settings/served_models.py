@@ -36,9 +36,15 @@ class ServingSettings(Settings):
     task = None
     label = None
 
-    config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
-    model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
-    served_task: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+    config: BertConfig | None = dataclasses.field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
+    model_files: ModelFiles | None = dataclasses.field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
+    served_task: TaskMetadata | None = dataclasses.field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
 
     @functools.cached_property
     def labels(self):
@@ -50,8 +56,14 @@ class ServingSettings(Settings):
         """Arguments of `bert_tf.serving.checkpoint.load_servable`, a dict, once resolved."""
         argument, path = next(iter(self.model_files.checkpoints.items()))
         values = self.values()
-        return {"path": path, "metadata": self.served_task, "config": self.config, "vocab_file": values["vocab_file"],
-                "static_length": values.get("static_length", False), "argument": argument}
+        return {
+            "path": path,
+            "metadata": self.served_task,
+            "config": self.config,
+            "vocab_file": values["vocab_file"],
+            "static_length": values.get("static_length", False),
+            "argument": argument,
+        }
 
     def check_kind(self):
         """Raises InputError for a setting that has no effect on the kind of a checkpoint."""
@@ -59,7 +71,9 @@ class ServingSettings(Settings):
         for field, value in self.fields() if kind else ():
             name = "labels" if field.name == "labels_file" else field.name
             if name in FIELDS_OF_KINDS and name not in kind.fields and value != field.default:
-                raise InputError(f"has no effect on models of kind {kind.name}; omit it", field.name, value)
+                raise InputError(
+                    f"has no effect on models of kind {kind.name}; omit it", field.name, value
+                )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,14 +83,22 @@ class QuestionSettings(Settings):
     Names and defaults are from the original's run_squad.
     """
 
-    doc_stride: int = setting(128, "Tokens between the starts of two windows of a long context.", lower=1)
-    max_query_length: int = setting(64, "Maximum length of a question in tokens; longer questions are truncated.",
-                                    lower=1)
+    doc_stride: int = setting(
+        128, "Tokens between the starts of two windows of a long context.", lower=1
+    )
+    max_query_length: int = setting(
+        64, "Maximum length of a question in tokens; longer questions are truncated.", lower=1
+    )
     max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1)
-    version_2_with_negative: bool = setting(False, "Allow questions without an answer; the answer is then ''.")
+    version_2_with_negative: bool = setting(
+        False, "Allow questions without an answer; the answer is then ''."
+    )
     null_score_diff_threshold: float = setting(
-        0.0, "With --version_2_with_negative: the answer is '' if the score of no answer exceeds the score of the "
-             "best answer by more than this.", needs="version_2_with_negative")
+        0.0,
+        "With --version_2_with_negative: the answer is '' if the score of no answer exceeds the score of the "
+        "best answer by more than this.",
+        needs="version_2_with_negative",
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,11 +106,16 @@ class LabelSettings(Settings):
     """Properties of a classifier that the directory of a checkpoint might not contain."""
 
     labels_file: str | None = setting(
-        None, "File of label names, one per line, in the order of their IDs. Defaults to the labels in task.json. A "
-              "classifier without labels predicts a number.", role=roles.INPUT_FILE)
+        None,
+        "File of label names, one per line, in the order of their IDs. Defaults to the labels in task.json. A "
+        "classifier without labels predicts a number.",
+        role=roles.INPUT_FILE,
+    )
     pairs: bool = setting(
-        False, "For classifiers, encoders, and masked LMs: each example has two texts, with the inputs text_a and "
-               "text_b instead of text.")
+        False,
+        "For classifiers, encoders, and masked LMs: each example has two texts, with the inputs text_a and "
+        "text_b instead of text.",
+    )
     multi_label: bool = setting(False, "For classifiers: a text can have several labels.")
 
     def read_labels(self):
@@ -100,8 +127,15 @@ class LabelSettings(Settings):
 
 
 # Settings that are fixed in an export.
-CHECKPOINT_SETTINGS = frozenset({"bert_config_file", "task", *TokenizerSettings().values(),
-                                 *QuestionSettings().values(), *LabelSettings().values()})
+CHECKPOINT_SETTINGS = frozenset(
+    {
+        "bert_config_file",
+        "task",
+        *TokenizerSettings().values(),
+        *QuestionSettings().values(),
+        *LabelSettings().values(),
+    }
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,10 +157,14 @@ class AnyModelSettings(ServingSettings):
             last, *others = (name for name in reversed(PLACES) if name in values)
             raise InputError("is required" + "".join(f", or `{name}`" for name in others), last)
         if len(given) > 1:
-            raise InputError(f"cannot be combined with `{given[0][0]}`; set only one of them", *given[1])
+            raise InputError(
+                f"cannot be combined with `{given[0][0]}`; set only one of them", *given[1]
+            )
         name, path = given[0]
         is_exported = name == "model" and is_export(path)
-        if name == "model" and not (is_exported or files.at(path).exists() or files.at(f"{path}.index").exists()):
+        if name == "model" and not (
+            is_exported or files.at(path).exists() or files.at(f"{path}.index").exists()
+        ):
             raise InputError("does not exist", name, path)
         return name, path, is_exported
 
@@ -151,13 +189,18 @@ class CheckpointSettings(ServingSettings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     task: str | None = setting(
-        None, "Task of the model. Defaults to the task in the checkpoint's directory. Every checkpoint can be an "
-              "encoder, and a pre-trained checkpoint can be a masked_lm.", choices=KIND_NAMES)
+        None,
+        "Task of the model. Defaults to the task in the checkpoint's directory. Every checkpoint can be an "
+        "encoder, and a pre-trained checkpoint can be a masked_lm.",
+        choices=KIND_NAMES,
+    )
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     top_k: int = setting(5, "Number of candidates per [MASK], or of answers per question.", lower=1)
     static_length: bool = setting(
-        False, "Pad every input to --max_seq_length, as TPUs and XLA require, instead of to the longest text of a "
-               "request.")
+        False,
+        "Pad every input to --max_seq_length, as TPUs and XLA require, instead of to the longest text of a "
+        "request.",
+    )
 
 
 def resolve_checkpoint(path, place="init_checkpoint", warn=warnings.warn, **given):

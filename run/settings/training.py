@@ -14,7 +14,12 @@ MOST_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 time
 # Obsolete flags of the original BERT.
 OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")
 TF32 = "tf32"
-DTYPE_POLICIES = {"float32": "float32", TF32: "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
+DTYPE_POLICIES = {
+    "float32": "float32",
+    TF32: "float32",
+    "bfloat16": "mixed_bfloat16",
+    "float16": "mixed_float16",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,24 +27,46 @@ class TrainingSettings(Settings):
     """Training: batches, checkpoints, and seed."""
 
     output_dir: str | None = setting(
-        None, "Directory for checkpoints, results, and loss curves; created if it does not exist. Required.",
-        required=True, role=roles.RUN_FOLDER)
+        None,
+        "Directory for checkpoints, results, and loss curves; created if it does not exist. Required.",
+        required=True,
+        role=roles.RUN_FOLDER,
+    )
     train_batch_size: int = setting(32, "Batch size for training, over all replicas.", lower=1)
     eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1, changeable=True)
-    save_checkpoints_steps: int = setting(1000, "Number of steps between checkpoints; the last step always saves one.",
-                                          lower=1, changeable=True)
-    keep_checkpoint_max: int = setting(5, "Maximum number of checkpoints to keep. Older checkpoints are deleted.",
-                                       lower=1, changeable=True)
+    save_checkpoints_steps: int = setting(
+        1000,
+        "Number of steps between checkpoints; the last step always saves one.",
+        lower=1,
+        changeable=True,
+    )
+    keep_checkpoint_max: int = setting(
+        5,
+        "Maximum number of checkpoints to keep. Older checkpoints are deleted.",
+        lower=1,
+        changeable=True,
+    )
     iterations_per_loop: int = setting(
-        1000, "Maximum number of steps per call of the training function; a call also ends at each row of the log, "
-              "checkpoint, and evaluation.", lower=1, changeable=True)
+        1000,
+        "Maximum number of steps per call of the training function; a call also ends at each row of the log, "
+        "checkpoint, and evaluation.",
+        lower=1,
+        changeable=True,
+    )
     log_steps: int | None = setting(
-        None, f"Number of steps between rows of the training log, whose losses are means over these steps. Defaults to "
-              f"{MOST_LOG_STEPS}, or in a shorter training to a twentieth of its steps. The log also has a row at each "
-              "checkpoint and evaluation, and every --iterations_per_loop steps. SIGTERM and Ctrl-C are handled at the "
-              "same steps: set a lower number if steps are slow.", lower=1, changeable=True)
-    random_seed: int = setting(12345, "Seed of the initial weights, of dropout, and of the order of the data.",
-                               most=LARGEST_SEED)
+        None,
+        f"Number of steps between rows of the training log, whose losses are means over these steps. Defaults to "
+        f"{MOST_LOG_STEPS}, or in a shorter training to a twentieth of its steps. The log also has a row at each "
+        "checkpoint and evaluation, and every --iterations_per_loop steps. SIGTERM and Ctrl-C are handled at the "
+        "same steps: set a lower number if steps are slow.",
+        lower=1,
+        changeable=True,
+    )
+    random_seed: int = setting(
+        12345,
+        "Seed of the initial weights, of dropout, and of the order of the data.",
+        most=LARGEST_SEED,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,20 +76,33 @@ class StepSettings(Settings):
     rare: ClassVar = True
 
     accumulate_steps: int = setting(
-        1, "Gradient accumulation: number of micro-batches that each replica processes per update, to save memory. "
-           "The update is the same as for the entire batch.", lower=1, changeable=True)
+        1,
+        "Gradient accumulation: number of micro-batches that each replica processes per update, to save memory. "
+        "The update is the same as for the entire batch.",
+        lower=1,
+        changeable=True,
+    )
     mixed_precision: str = setting(
-        "float32", "Type of the computations; weights, updates, normalization, and losses remain float32. tf32: "
-                   "GPUs round the inputs of matrix multiplications to 10 bits (TensorFloat-32, NVIDIA Ampere and "
-                   "newer). bfloat16: for TPUs, newer GPUs, and CPUs with instructions for it (avx512_bf16, "
-                   "amx_bf16). float16: for older GPUs, with loss scaling against underflow.", choices=DTYPE_POLICIES,
-        changeable=True)
+        "float32",
+        "Type of the computations; weights, updates, normalization, and losses remain float32. tf32: "
+        "GPUs round the inputs of matrix multiplications to 10 bits (TensorFloat-32, NVIDIA Ampere and "
+        "newer). bfloat16: for TPUs, newer GPUs, and CPUs with instructions for it (avx512_bf16, "
+        "amx_bf16). float16: for older GPUs, with loss scaling against underflow.",
+        choices=DTYPE_POLICIES,
+        changeable=True,
+    )
     jit_compile: bool = setting(
-        False, "Compile the forward and backward pass with XLA. This also computes padding, since XLA requires fixed "
-               "shapes. TPUs always compile.", changeable=True)
+        False,
+        "Compile the forward and backward pass with XLA. This also computes padding, since XLA requires fixed "
+        "shapes. TPUs always compile.",
+        changeable=True,
+    )
     recompute_activations: bool = setting(
-        False, "Activation checkpointing: keep only the output of each layer for the backward pass, and recompute its "
-               "activations. Saves memory for about a third more computation.", changeable=True)
+        False,
+        "Activation checkpointing: keep only the output of each layer for the backward pass, and recompute its "
+        "activations. Saves memory for about a third more computation.",
+        changeable=True,
+    )
 
     @property
     def dtype_policy(self):
@@ -83,19 +123,38 @@ class OptimizerSettings(Settings):
     original BERT.
     """
 
-    learning_rate: float = setting(5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True)
+    learning_rate: float = setting(
+        5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True
+    )
     optimizer: str = setting(
-        "adamw", "adamw: the original BERT's optimizer, for batch sizes up to about a thousand. lamb: for larger "
-                 "batches, with a higher --learning_rate.", choices=("adamw", "lamb"))
-    weight_decay_rate: float = setting(0.01, "Weight decay per step, relative to the learning rate; 0 for none.",
-                                       lower=0, changeable=True)
-    clip_norm: float = setting(1.0, "Maximum global norm of the gradients; 0 for no clipping.",
-                               lower=0, changeable=True)
-    beta_2: float = setting(0.999, "Decay rate of the second moment, the mean of squared gradients.",
-                            lower=0, upper=1 - 1e-6, changeable=True)
+        "adamw",
+        "adamw: the original BERT's optimizer, for batch sizes up to about a thousand. lamb: for larger "
+        "batches, with a higher --learning_rate.",
+        choices=("adamw", "lamb"),
+    )
+    weight_decay_rate: float = setting(
+        0.01,
+        "Weight decay per step, relative to the learning rate; 0 for none.",
+        lower=0,
+        changeable=True,
+    )
+    clip_norm: float = setting(
+        1.0, "Maximum global norm of the gradients; 0 for no clipping.", lower=0, changeable=True
+    )
+    beta_2: float = setting(
+        0.999,
+        "Decay rate of the second moment, the mean of squared gradients.",
+        lower=0,
+        upper=1 - 1e-6,
+        changeable=True,
+    )
     decay_power: float = setting(
-        1.0, "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is linear, as in the "
-             "original BERT.", lower=1e-3, changeable=True)
+        1.0,
+        "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is linear, as in the "
+        "original BERT.",
+        lower=1e-3,
+        changeable=True,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,11 +166,15 @@ class DeviceSettings(Settings):
     changeable: ClassVar = True
 
     distribution_strategy: str = setting(
-        "one_device", "one_device: one CPU or GPU. mirrored: all visible GPUs of this machine. mirrored_cpu: two "
-                      "replicas on the CPU, for testing without GPUs; not faster than one. multi_worker_mirrored: the "
-                      "machines in the environment variable TF_CONFIG. tpu: the TPU of --tpu_name.",
-        choices=("one_device", "mirrored", CPU_STRATEGY, "multi_worker_mirrored", "tpu"))
-    tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU; not set on a TPU machine.")
+        "one_device",
+        "one_device: one CPU or GPU. mirrored: all visible GPUs of this machine. mirrored_cpu: two "
+        "replicas on the CPU, for testing without GPUs; not faster than one. multi_worker_mirrored: the "
+        "machines in the environment variable TF_CONFIG. tpu: the TPU of --tpu_name.",
+        choices=("one_device", "mirrored", CPU_STRATEGY, "multi_worker_mirrored", "tpu"),
+    )
+    tpu_name: str | None = setting(
+        None, "Name or grpc:// address of the TPU; not set on a TPU machine."
+    )
 
     @property
     def strategy_name(self):
@@ -130,14 +193,25 @@ class OriginalDeviceSettings(DeviceSettings):
     """Also the flags of the original BERT, for the scripts that it has."""
 
     use_tpu: bool = setting(
-        False, "Short for --distribution_strategy=tpu.",
+        False,
+        "Short for --distribution_strategy=tpu.",
         not_with=" or ".join(
-            f"distribution_strategy={name}" for name in ("mirrored", CPU_STRATEGY, "multi_worker_mirrored")))
-    tpu_zone: str | None = setting(None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")
+            f"distribution_strategy={name}"
+            for name in ("mirrored", CPU_STRATEGY, "multi_worker_mirrored")
+        ),
+    )
+    tpu_zone: str | None = setting(
+        None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name."
+    )
     gcp_project: str | None = setting(
-        None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")
-    master: str | None = setting(None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")
-    num_tpu_cores: int = setting(8, "Ignored. Accepted for compatibility with the original BERT; all cores are used.")
+        None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name."
+    )
+    master: str | None = setting(
+        None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name."
+    )
+    num_tpu_cores: int = setting(
+        8, "Ignored. Accepted for compatibility with the original BERT; all cores are used."
+    )
 
     @property
     def strategy_name(self):

@@ -2,11 +2,14 @@
 
 from bert_tf.tasks.base import KindClasses
 
-TASKS = KindClasses(__name__, {
-    "classifier": "ClassifierTask",
-    "token_classifier": "TokenClassifierTask",
-    "span_labeler": "SpanLabelerTask",
-    "multiple_choice": "MultipleChoiceTask",
-})
+TASKS = KindClasses(
+    __name__,
+    {
+        "classifier": "ClassifierTask",
+        "token_classifier": "TokenClassifierTask",
+        "span_labeler": "SpanLabelerTask",
+        "multiple_choice": "MultipleChoiceTask",
+    },
+)
 
 __all__ = ["TASKS"]

@@ -50,7 +50,9 @@ class Task(abc.ABC):
     def __init__(self, settings, model_metadata):
         self.settings = settings
         self.model_metadata = model_metadata
-        self.data = self.data_class(settings.task, settings.tokenizer.max_seq_length, model_metadata)
+        self.data = self.data_class(
+            settings.task, settings.tokenizer.max_seq_length, model_metadata
+        )
         self.data.check()
         self.folder, self.new_variables, self.started_with = settings.training.output_dir, (), {}
         self.features = {}
@@ -117,14 +119,22 @@ class Task(abc.ABC):
     def metadata(self):
         """The TaskMetadata to save with the model."""
         tokenizer = self.settings.tokenizer
-        return TaskMetadata(self.kind, tokenizer.max_seq_length, tokenizer.do_lower_case,
-                            strip_accents=tokenizer.strip_accents, **self.data.metadata_fields)
+        return TaskMetadata(
+            self.kind,
+            tokenizer.max_seq_length,
+            tokenizer.do_lower_case,
+            strip_accents=tokenizer.strip_accents,
+            **self.data.metadata_fields,
+        )
 
     def head_shapes(self, config):
         """Returns dict of the head's variables to their shapes, for a model with this
         BertConfig."""
         scope, num_outputs = self._kind.head_scope, self._kind.num_outputs(self.metadata)
-        return {f"{scope}output_bias": [num_outputs], f"{scope}output_weights": [num_outputs, config.hidden_size]}
+        return {
+            f"{scope}output_bias": [num_outputs],
+            f"{scope}output_weights": [num_outputs, config.hidden_size],
+        }
 
     def has_labels(self, labels):
         """Returns whether a model's labels, a tuple of str, are the labels of this task in the
@@ -134,7 +144,11 @@ class Task(abc.ABC):
     @property
     def training_files(self):
         """Dict of the settings that name training data to lists of their files."""
-        return {"unlabeled_file": [self._unlabeled_file]} if self._unlabeled_file else self.data.training_files
+        return (
+            {"unlabeled_file": [self._unlabeled_file]}
+            if self._unlabeled_file
+            else self.data.training_files
+        )
 
     @property
     def num_train_examples(self):
@@ -151,8 +165,13 @@ class Task(abc.ABC):
         See run.arrays.batches.
         """
         return batches.training_batches(
-            self.features["train"], self.settings.training.train_batch_size, seed, first_step=first_step,
-            static_shapes=static_shapes, share=share)
+            self.features["train"],
+            self.settings.training.train_batch_size,
+            seed,
+            first_step=first_step,
+            static_shapes=static_shapes,
+            share=share,
+        )
 
     @property
     def eval_features(self):

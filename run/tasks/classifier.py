@@ -29,7 +29,9 @@ class ClassifierTask(Task):
         if self.settings.task.class_weights == "balanced" and "train" in self.features:
             labels = self.features["train"]["label_ids"]
             counts = np.maximum(np.bincount(labels, minlength=len(self.metadata.labels)), 1)
-            return losses.create_weighted_classification_loss((len(labels) / len(counts) / counts).tolist())
+            return losses.create_weighted_classification_loss(
+                (len(labels) / len(counts) / counts).tolist()
+            )
         return self._equal_loss
 
     @property
@@ -46,7 +48,11 @@ class ClassifierTask(Task):
 
     def average(self, outputs):
         """See Task. Averages numbers in regression."""
-        return {"logits": metrics.average_logits([each["logits"] for each in outputs], *self._label_kind)}
+        return {
+            "logits": metrics.average_logits(
+                [each["logits"] for each in outputs], *self._label_kind
+            )
+        }
 
     def score(self, outputs):
         """See Task. Examples whose label the training data lacks count as misclassified."""
@@ -62,7 +68,11 @@ class ClassifierTask(Task):
         loss = float(self._equal_loss(known_outputs, {"label_ids": known_labels})["loss"])
         if self._dataset.name != glue.CUSTOM and not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
-        return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
+        return {
+            **metrics.score(self._dataset.metrics, labels, predictions),
+            "eval_loss": loss,
+            "loss": loss,
+        }
 
     def decisions(self, outputs):
         """Returns the label, the labels, or the number (rounded to two decimal places) of each
@@ -74,8 +84,12 @@ class ClassifierTask(Task):
         """Plots confusion.png if examples have one label each."""
         if not any(self._label_kind):
             known = self._known_rows
-            plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"][known],
-                                   outputs["logits"][known].argmax(axis=1), self._dataset.labels)
+            plots.confusion_matrix(
+                os.path.join(folder, "confusion.png"),
+                self.features["dev"]["label_ids"][known],
+                outputs["logits"][known].argmax(axis=1),
+                self._dataset.labels,
+            )
 
     def predict(self, predictor, eval_outputs, folder):
         """Writes test_results.tsv: one row per example with the probability of each label, or the
@@ -86,14 +100,23 @@ class ClassifierTask(Task):
         logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
         results.write_predictions(folder, metrics.to_probabilities(logits, *self._label_kind))
         if self._dataset.name in glue_submission.FILES:
-            print(glue_submission.write(folder, self._dataset, self.data.examples("test").guids,
-                                        metrics.to_predictions(logits, *self._label_kind)))
+            print(
+                glue_submission.write(
+                    folder,
+                    self._dataset,
+                    self.data.examples("test").guids,
+                    metrics.to_predictions(logits, *self._label_kind),
+                )
+            )
 
     def has_labels(self, labels):
         if self._dataset.name == glue.CUSTOM:
             return super().has_labels(labels)
         try:
-            return order_labels(self._dataset.name, self._dataset.labels, labels) == self._dataset.labels
+            return (
+                order_labels(self._dataset.name, self._dataset.labels, labels)
+                == self._dataset.labels
+            )
         except InputError:
             return False
 

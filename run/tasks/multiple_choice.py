@@ -23,7 +23,11 @@ class MultipleChoiceTask(Task):
         labels = self.features["dev"]["label_ids"]
         loss = float(self.loss(outputs, {"label_ids": labels})["loss"])
         predictions = metrics.to_predictions(outputs["logits"])
-        return {**metrics.score(("accuracy",), labels, predictions), "eval_loss": loss, "loss": loss}
+        return {
+            **metrics.score(("accuracy",), labels, predictions),
+            "eval_loss": loss,
+            "loss": loss,
+        }
 
     def decisions(self, outputs):
         """Returns the choice for each question."""
@@ -32,8 +36,12 @@ class MultipleChoiceTask(Task):
     def report(self, outputs, folder):
         """Plots confusion.png by the number of the choice."""
         logits = outputs["logits"]
-        plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"],
-                               logits.argmax(axis=1), [str(number) for number in range(logits.shape[1])])
+        plots.confusion_matrix(
+            os.path.join(folder, "confusion.png"),
+            self.features["dev"]["label_ids"],
+            logits.argmax(axis=1),
+            [str(number) for number in range(logits.shape[1])],
+        )
 
     def predict(self, predictor, eval_outputs, folder):
         """Writes test_results.tsv: one row per question with the probability of each choice."""

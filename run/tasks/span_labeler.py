@@ -39,7 +39,8 @@ class SpanLabelerTask(Task):
         # Of the file of training examples, once it is written; shared by all runs.
         self._num_records = []
         self._has_answers = bool(self._examples) and self._can_score(
-            is_needed="dev" in settings.splits or settings.task.use_best_threshold)
+            is_needed="dev" in settings.splits or settings.task.use_best_threshold
+        )
 
     def read(self, tokenizer, ignore_padding):
         """See Task."""
@@ -64,15 +65,21 @@ class SpanLabelerTask(Task):
 
         Or of windows of texts without labels.
         """
-        return super().num_train_examples if "train" in self.features else len(self.data.examples("train"))
+        return (
+            super().num_train_examples
+            if "train" in self.features
+            else len(self.data.examples("train"))
+        )
 
     def read_training_rows(self):
         """See Task. Reads the file from `write_training_data`."""
         if "train" in self.features:
             return super().read_training_rows()
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
-        parts = [{name: value.numpy() for name, value in records.parse(serialized, features).items()}
-                 for serialized in tf.data.TFRecordDataset(self._train_records).batch(RECORDS_AT_A_TIME)]
+        parts = [
+            {name: value.numpy() for name, value in records.parse(serialized, features).items()}
+            for serialized in tf.data.TFRecordDataset(self._train_records).batch(RECORDS_AT_A_TIME)
+        ]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def training_batches(self, seed, first_step, share, static_shapes):
@@ -80,8 +87,15 @@ class SpanLabelerTask(Task):
             return super().training_batches(seed, first_step, share, static_shapes)
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
         return training_batches(
-            self._train_records, features, self._num_records[0], self.settings.training.train_batch_size, seed,
-            first_step, share, group_by_length=not static_shapes)
+            self._train_records,
+            features,
+            self._num_records[0],
+            self.settings.training.train_batch_size,
+            seed,
+            first_step,
+            share,
+            group_by_length=not static_shapes,
+        )
 
     @property
     def eval_features(self):
@@ -94,7 +108,9 @@ class SpanLabelerTask(Task):
     def score(self, outputs):
         answers = self._predict_answers(outputs)
         threshold = self._find_threshold(answers)
-        scores = squad_scores.score(self._examples, answers, threshold, self.settings.task.answer_metric)
+        scores = squad_scores.score(
+            self._examples, answers, threshold, self.settings.task.answer_metric
+        )
         if self.settings.task.version_2_with_negative:
             scores["null_score_diff_threshold"] = threshold
         return {f"eval_{name}": float(value) for name, value in scores.items()}
@@ -106,7 +122,9 @@ class SpanLabelerTask(Task):
 
     def predict(self, predictor, eval_outputs, folder):
         """Writes predictions.json, nbest_predictions.json, and, for SQuAD 2.0, null_odds.json."""
-        outputs = eval_outputs or predictor(self.features["dev"], self.settings.tuning.predict_batch_size)
+        outputs = eval_outputs or predictor(
+            self.features["dev"], self.settings.tuning.predict_batch_size
+        )
         answers = self._predict_answers(outputs)
         squad.write_answers(answers, folder, self._find_threshold(answers))
 
@@ -118,8 +136,11 @@ class SpanLabelerTask(Task):
 
         The answers of several equal models are therefore the answers of one of them.
         """
-        _, firsts, counts = np.unique([window.example_index for window in self.data.windows], return_index=True,
-                                      return_counts=True)
+        _, firsts, counts = np.unique(
+            [window.example_index for window in self.data.windows],
+            return_index=True,
+            return_counts=True,
+        )
         averaged, penalty = {}, self._padding_penalty
         for name in ("start_logits", "end_logits"):
             # [models, windows, S].
@@ -133,7 +154,9 @@ class SpanLabelerTask(Task):
     def _padding_penalty(self):
         """Number that is added to the scores of padding, [windows, S], or 0 if the model
         computes them."""
-        return MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignore_padding else 0
+        return (
+            MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignore_padding else 0
+        )
 
     def _find_threshold(self, answers):
         """Returns the null odds above which a question has no answer."""
@@ -146,9 +169,16 @@ class SpanLabelerTask(Task):
         task = self.settings.task
         penalty = self._padding_penalty
         return squad.predict_answers(
-            self._examples, self.data.windows, outputs["start_logits"] + penalty, outputs["end_logits"] + penalty,
-            task.n_best_size, task.max_answer_length, self.settings.tokenizer.do_lower_case,
-            task.version_2_with_negative, self.settings.tokenizer.strip_accents)
+            self._examples,
+            self.data.windows,
+            outputs["start_logits"] + penalty,
+            outputs["end_logits"] + penalty,
+            task.n_best_size,
+            task.max_answer_length,
+            self.settings.tokenizer.do_lower_case,
+            task.version_2_with_negative,
+            self.settings.tokenizer.strip_accents,
+        )
 
     def _can_score(self, is_needed):
         """Returns whether the examples have reference answers.
@@ -166,7 +196,9 @@ class SpanLabelerTask(Task):
         return True
 
 
-def training_batches(path, features, num_records, batch_size, seed, first_step, share, group_by_length):
+def training_batches(
+    path, features, num_records, batch_size, seed, first_step, share, group_by_length
+):
     """Creates endless batches of the records of a file.
 
     Every record is used once before any is repeated.
@@ -192,25 +224,38 @@ def training_batches(path, features, num_records, batch_size, seed, first_step, 
         of part `number`."""
         rows = tf.range(num_batches * batch_size)
         if group_by_length:
-            masks = records.parse(serialized, [feature for feature in features if feature.name == "input_mask"])
+            masks = records.parse(
+                serialized, [feature for feature in features if feature.name == "input_mask"]
+            )
             lengths = tf.reduce_sum(masks["input_mask"], axis=1)
             rows = tf.argsort(lengths, stable=True)
         order = tf.random.experimental.stateless_shuffle(tf.range(num_batches), seed=[seed, number])
         rows = tf.gather(tf.reshape(rows, [num_batches, batch_size]), order)
         host_rows = rows[:, share.rows(batch_size)]
         arrays = records.parse(tf.gather(serialized, tf.reshape(host_rows, [-1])), features)
-        arrays = {name: tf.reshape(array, [*host_rows.shape, array.shape[1]]) for name, array in arrays.items()}
-        longest = (tf.reduce_max(tf.gather(lengths, rows), axis=1) if group_by_length
-                   else tf.zeros([num_batches], tf.int32))
+        arrays = {
+            name: tf.reshape(array, [*host_rows.shape, array.shape[1]])
+            for name, array in arrays.items()
+        }
+        longest = (
+            tf.reduce_max(tf.gather(lengths, rows), axis=1)
+            if group_by_length
+            else tf.zeros([num_batches], tf.int32)
+        )
         return tf.data.Dataset.from_tensor_slices((arrays, longest))
 
     def truncate_padding(batch, longest):
         if not group_by_length:
             return batch
-        return {name: array if array.shape[1] == 1 else array[:, :longest] for name, array in batch.items()}
+        return {
+            name: array if array.shape[1] == 1 else array[:, :longest]
+            for name, array in batch.items()
+        }
 
     first, skip = divmod(first_step, num_batches)
     data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()
-    data = data.skip(first * num_batches * batch_size).batch(num_batches * batch_size, drop_remainder=True)
+    data = data.skip(first * num_batches * batch_size).batch(
+        num_batches * batch_size, drop_remainder=True
+    )
     data = data.enumerate(first).flat_map(batches).skip(skip)
     return data.map(truncate_padding).prefetch(tf.data.AUTOTUNE)

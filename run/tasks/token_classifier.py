@@ -27,8 +27,11 @@ class TokenClassifierTask(Task):
     def read(self, tokenizer, ignore_padding):
         """See Task. Also raises InputError if there is no model to use."""
         if self.model_metadata is None and not self.settings.do_train:
-            raise InputError("contains no tagger; train first, or set `init_checkpoint` to a tagger", "output_dir",
-                             self.settings.training.output_dir)
+            raise InputError(
+                "contains no tagger; train first, or set `init_checkpoint` to a tagger",
+                "output_dir",
+                self.settings.training.output_dir,
+            )
         super().read(tokenizer, ignore_padding)
 
     @property
@@ -48,10 +51,19 @@ class TokenClassifierTask(Task):
         loss = float(self.loss(outputs, self.features["dev"])["loss"])
         scores = {"eval_accuracy": metrics.accuracy_score(*words), "eval_loss": loss, "loss": loss}
         if not self._has_entities:
-            return {**scores, "eval_macro_f1": metrics.f1_score(*words, average="macro", zero_division=0)}
-        return {**scores, **{
-            f"eval_{name}": float(getattr(entity_metrics, f"{name}_score")(labels, predicted, zero_division=0))
-            for name in ("f1", "precision", "recall")}}
+            return {
+                **scores,
+                "eval_macro_f1": metrics.f1_score(*words, average="macro", zero_division=0),
+            }
+        return {
+            **scores,
+            **{
+                f"eval_{name}": float(
+                    getattr(entity_metrics, f"{name}_score")(labels, predicted, zero_division=0)
+                )
+                for name in ("f1", "precision", "recall")
+            },
+        }
 
     def decisions(self, outputs):
         """Returns the label of each word."""
@@ -65,8 +77,12 @@ class TokenClassifierTask(Task):
             file.write(self._scores_by_label(labels, predicted))
         label_ids = self.features["dev"]["label_ids"]
         is_known = label_ids >= 0
-        plots.confusion_matrix(os.path.join(folder, "confusion.png"), label_ids[is_known],
-                               outputs["logits"].argmax(axis=-1)[is_known], self.data.labels)
+        plots.confusion_matrix(
+            os.path.join(folder, "confusion.png"),
+            label_ids[is_known],
+            outputs["logits"].argmax(axis=-1)[is_known],
+            self.data.labels,
+        )
 
     def predict(self, predictor, eval_outputs, folder):
         """Writes the test file with the predicted labels.
@@ -86,9 +102,13 @@ class TokenClassifierTask(Task):
     def _predict_labels(self, split, outputs):
         """Returns the predicted label of each word, a list of str per sentence in valid IOB2,
         from the logits."""
-        ids = outputs["logits"].argmax(axis=-1)[self.features[split]["label_ids"] != word_features.IGNORED]
+        ids = outputs["logits"].argmax(axis=-1)[
+            self.features[split]["label_ids"] != word_features.IGNORED
+        ]
         names = iter([self.data.labels[id_] for id_ in ids])
-        labels = [list(itertools.islice(names, len(words))) for words in self.data.examples(split).words]
+        labels = [
+            list(itertools.islice(names, len(words))) for words in self.data.examples(split).words
+        ]
         return [conll.to_iob2(each) for each in labels] if self._has_entities else labels
 
     def _scores_by_label(self, labels, predicted):
@@ -97,7 +117,9 @@ class TokenClassifierTask(Task):
         from sklearn import metrics
 
         if not self._has_entities:
-            return metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
+            return metrics.classification_report(
+                _flat(labels), _flat(predicted), digits=4, zero_division=0
+            )
         # Seqeval cannot create a table for these.
         if {*_flat(labels), *_flat(predicted)} <= {conll.OUTSIDE}:
             return NO_ENTITIES

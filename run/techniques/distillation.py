@@ -16,7 +16,11 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.tasks import KINDS
-from bert_tf.techniques.distillation import DistilledModel, call_with_inner, create_distillation_loss
+from bert_tf.techniques.distillation import (
+    DistilledModel,
+    call_with_inner,
+    create_distillation_loss,
+)
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from data_prep.tasks.base import ID_FEATURES
@@ -49,13 +53,29 @@ class Distillation(Technique):
       replacing_rate: float. See DistillationSettings. None replaces no layers.
     """
 
-    def __init__(self, losses, path, teacher, student, logits_loss, load_teacher, init_layers=(), replacing_rate=None):
+    def __init__(
+        self,
+        losses,
+        path,
+        teacher,
+        student,
+        logits_loss,
+        load_teacher,
+        init_layers=(),
+        replacing_rate=None,
+    ):
         self._losses, self._path, self._init_layers = losses, path, init_layers
         self._teacher, self._student = teacher, student
-        self._logits_loss, self._load_teacher, self._replacing_rate = logits_loss, load_teacher, replacing_rate
+        self._logits_loss, self._load_teacher, self._replacing_rate = (
+            logits_loss,
+            load_teacher,
+            replacing_rate,
+        )
         self._inner, self._layers = [name for name in INNER if name in losses.weights], ()
         if self._inner:
-            self._layers = map_layers(losses.parsed_layer_map, student.num_hidden_layers, teacher.num_hidden_layers)
+            self._layers = map_layers(
+                losses.parsed_layer_map, student.num_hidden_layers, teacher.num_hidden_layers
+            )
 
     def build(self, run):
         """See Technique. Builds the network of student and teacher, and its loss."""
@@ -73,7 +93,8 @@ class Distillation(Technique):
             run.aside["projection"] = projection
         run.network = DistilledModel(run.network, self._inner, answers, projection)
         run.loss = create_distillation_loss(
-            losses.weights, run.loss, self._logits_loss, losses.temperature)
+            losses.weights, run.loss, self._logits_loss, losses.temperature
+        )
         run.init_layers = self._init_layers
 
     def _make_teacher_function(self):
@@ -83,9 +104,17 @@ class Distillation(Technique):
 
     def _replace_layers(self, run):
         """Returns the TheseusModel of a student."""
-        iterations, num_steps = run.optimizer.iterations, max(1, round(REPLACING_PROPORTION * run.num_steps))
-        return TheseusModel(run.network, self._load_teacher(), lambda num_layers: draw_layers(
-            num_layers, self._replacing_rate, num_steps, iterations, run.seed))
+        iterations, num_steps = (
+            run.optimizer.iterations,
+            max(1, round(REPLACING_PROPORTION * run.num_steps)),
+        )
+        return TheseusModel(
+            run.network,
+            self._load_teacher(),
+            lambda num_layers: draw_layers(
+                num_layers, self._replacing_rate, num_steps, iterations, run.seed
+            ),
+        )
 
 
 class TaskDistillation(Distillation):
@@ -105,16 +134,36 @@ class TaskDistillation(Distillation):
       InputError: If the teacher's task does not match the data.
     """
 
-    def __init__(self, losses, teacher, student, task, *, init_layers=(), keep_answers=True, cache_dir=None,
-                 replacing_rate=None):
-        super().__init__(losses, teacher.path, teacher.config, student, task.logits_loss,
-                         functools.partial(self._load_model, task), init_layers, replacing_rate)
+    def __init__(
+        self,
+        losses,
+        teacher,
+        student,
+        task,
+        *,
+        init_layers=(),
+        keep_answers=True,
+        cache_dir=None,
+        replacing_rate=None,
+    ):
+        super().__init__(
+            losses,
+            teacher.path,
+            teacher.config,
+            student,
+            task.logits_loss,
+            functools.partial(self._load_model, task),
+            init_layers,
+            replacing_rate,
+        )
         self._task, self._metadata = task, teacher.metadata
         self._folder = cache_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
         self._saves_outputs = keep_answers and losses.uses_teacher
         self._deletes_outputs = not cache_dir
         self._outputs_path = self._saved_outputs = self._first_id = None
-        self._teacher_files = task.started_with["teacher"] = fingerprint(checkpoint_files(teacher.path))
+        self._teacher_files = task.started_with["teacher"] = fingerprint(
+            checkpoint_files(teacher.path)
+        )
         self._check_teacher(task)
         if "train" in task.features:
             numbers = np.arange(len(task.features["train"]["input_ids"]), dtype=np.int32)
@@ -131,7 +180,9 @@ class TaskDistillation(Distillation):
         rows = task.read_training_rows()
         if ROW not in rows:
             self._first_id = int(rows["unique_ids"][0, 0])
-            assert (rows["unique_ids"][:, 0] == self._first_id + np.arange(len(rows["unique_ids"]))).all()
+            assert (
+                rows["unique_ids"][:, 0] == self._first_id + np.arange(len(rows["unique_ids"]))
+            ).all()
         features = {name: rows[name] for name in ID_FEATURES}
         lengths = count_tokens(features["input_mask"])
         request = self._describe(features, task.settings)
@@ -139,7 +190,9 @@ class TaskDistillation(Distillation):
         if is_complete(path):
             print(f"{path}: reusing the teacher outputs")
         else:
-            self._write_outputs(path, {"teacher": self._teacher_files, "asked": request}, features, lengths, task)
+            self._write_outputs(
+                path, {"teacher": self._teacher_files, "asked": request}, features, lengths, task
+            )
         self._saved_outputs = teacher_outputs.read(path, lengths)
 
     def batches(self, dataset):
@@ -147,7 +200,9 @@ class TaskDistillation(Distillation):
         if self._saved_outputs is None:
             return dataset
         if ROW not in dataset.element_spec:
-            dataset = dataset.map(lambda features: {**features, ROW: features["unique_ids"] - self._first_id})
+            dataset = dataset.map(
+                lambda features: {**features, ROW: features["unique_ids"] - self._first_id}
+            )
         return teacher_outputs.add_outputs(self._saved_outputs, dataset, ROW)
 
     def delete_outputs(self):
@@ -157,32 +212,46 @@ class TaskDistillation(Distillation):
         """
         if self._deletes_outputs and self._outputs_path:
             files.at(self._folder).remove_tree()
-            print(to_flag_names(f"{self._folder}: deleted the teacher outputs; set `cache_dir` to keep them"))
+            print(
+                to_flag_names(
+                    f"{self._folder}: deleted the teacher outputs; set `cache_dir` to keep them"
+                )
+            )
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""
         teacher, metadata, path = self._metadata, task.metadata, self._path
         if not teacher.has_generic_labels and teacher.labels != metadata.labels:
             labels = [", ".join(each.labels) or "a number" for each in (teacher, metadata)]
-            raise InputError(f"`teacher`={path}: was trained for another task; its labels are {labels[0]}, but "
-                             f"the labels of the data are {labels[1]}")
+            raise InputError(
+                f"`teacher`={path}: was trained for another task; its labels are {labels[0]}, but "
+                f"the labels of the data are {labels[1]}"
+            )
         if teacher.pairs not in (None, metadata.pairs):
-            raise InputError(f"`teacher`={path}: was trained for another task; it reads "
-                             f"{'two texts' if teacher.pairs else 'one text'}, but the data have "
-                             f"{'two' if metadata.pairs else 'one'}")
+            raise InputError(
+                f"`teacher`={path}: was trained for another task; it reads "
+                f"{'two texts' if teacher.pairs else 'one text'}, but the data have "
+                f"{'two' if metadata.pairs else 'one'}"
+            )
         tensors = open_checkpoint(path).tensors
         missing = [name for name in task.head_shapes(self._teacher) if name not in tensors]
         if missing:
-            raise InputError(f"`teacher`={path}: is not a fine-tuned {task.kind}; it lacks {', '.join(missing)}")
+            raise InputError(
+                f"`teacher`={path}: is not a fine-tuned {task.kind}; it lacks {', '.join(missing)}"
+            )
 
     def _describe(self, features, settings):
         """Returns a dict of everything that the outputs depend on, except for the teacher."""
         data = hashlib.sha256()
         for name in ID_FEATURES:
             data.update(np.ascontiguousarray(features[name]).tobytes())
-        return {"data": data.hexdigest(), "rows": len(features["input_ids"]),
-                "inner": self._inner, "layers": list(self._layers),
-                "mixed_precision": settings.step.mixed_precision}
+        return {
+            "data": data.hexdigest(),
+            "rows": len(features["input_ids"]),
+            "inner": self._inner,
+            "layers": list(self._layers),
+            "mixed_precision": settings.step.mixed_precision,
+        }
 
     def _write_outputs(self, path, metadata, features, lengths, task):
         """Writes the teacher's outputs for features, a dict of arrays [n, ...].
@@ -194,15 +263,34 @@ class TaskDistillation(Distillation):
         def answer(features, training):
             outputs = call_with_inner(model, features, self._inner, self._layers, training)
             rows = tf.shape(features["input_ids"])[:-1]  # [B] or [B, choices]
-            return outputs | {name: tf.reshape(outputs[name], tf.concat([rows, tf.shape(outputs[name])[1:]], axis=0))
-                              for name in self._inner}
+            return outputs | {
+                name: tf.reshape(
+                    outputs[name], tf.concat([rows, tf.shape(outputs[name])[1:]], axis=0)
+                )
+                for name in self._inner
+            }
 
         predictor = Predictor(tf.distribute.get_strategy(), answer, network=model)
-        parts = predictor.predict_batches(features, task.settings.training.train_batch_size, "querying the teacher")
-        narrow = ((rows, {name: value.astype(INNER_DTYPE if name in INNER else np.float32)
-                          for name, value in answers.items()}) for rows, answers in parts)
-        positions = {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (),
-                     **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()}}
+        parts = predictor.predict_batches(
+            features, task.settings.training.train_batch_size, "querying the teacher"
+        )
+        narrow = (
+            (
+                rows,
+                {
+                    name: value.astype(INNER_DTYPE if name in INNER else np.float32)
+                    for name, value in answers.items()
+                },
+            )
+            for rows, answers in parts
+        )
+        positions = {
+            "logits": (),
+            "hidden": (-2,),
+            "attention": (-2, -1),
+            "cls": (),
+            **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()},
+        }
         teacher_outputs.write(path, metadata, lengths, narrow, positions)
         strategies.free_memory(model.variables)
         print(f"{path}: saved the teacher outputs for {len(features['input_ids']):,} rows")
@@ -213,9 +301,15 @@ class TaskDistillation(Distillation):
     def _load_model(self, task):
         """Returns the teacher's model with its weights."""
         strategy, settings = tf.distribute.get_strategy(), task.settings
-        fast = strategies.choose_fast(strategy, self._teacher, settings.step.jit_compile,
-                                      remove_padding=strategies.may_group_by_length(settings, strategy))
-        model = task.make_model(FastEncoder(self._teacher, fast, dtype=settings.step.dtype_policy), self._metadata)
+        fast = strategies.choose_fast(
+            strategy,
+            self._teacher,
+            settings.step.jit_compile,
+            remove_padding=strategies.may_group_by_length(settings, strategy),
+        )
+        model = task.make_model(
+            FastEncoder(self._teacher, fast, dtype=settings.step.dtype_policy), self._metadata
+        )
         load_pretrained(model, self._path)
         model.trainable = False
         return model
@@ -227,8 +321,16 @@ def _select_outputs(features):
     Outputs of its layers are reshaped to one row per text.
     """
     prefix = teacher_outputs.PREFIX
-    outputs = {name.removeprefix(prefix): value for name, value in features.items() if name.startswith(prefix)}
+    outputs = {
+        name.removeprefix(prefix): value
+        for name, value in features.items()
+        if name.startswith(prefix)
+    }
     if features["input_ids"].shape.rank == 2:
         return outputs
-    return {name: tf.reshape(value, tf.concat([[-1], tf.shape(value)[2:]], axis=0)) if name in INNER else value
-            for name, value in outputs.items()}
+    return {
+        name: tf.reshape(value, tf.concat([[-1], tf.shape(value)[2:]], axis=0))
+        if name in INNER
+        else value
+        for name, value in outputs.items()
+    }

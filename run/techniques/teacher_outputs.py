@@ -69,11 +69,18 @@ def add_outputs(stored, dataset, row_name):
 
     def add(features):
         input_ids = features["input_ids"]
-        values = tf.numpy_function(stored.look_up, [tf.reshape(features[row_name], [-1]), tf.shape(input_ids)[-1]],
-                                   [entry.dtype for entry in entries.values()], stateful=False)
+        values = tf.numpy_function(
+            stored.look_up,
+            [tf.reshape(features[row_name], [-1]), tf.shape(input_ids)[-1]],
+            [entry.dtype for entry in entries.values()],
+            stateful=False,
+        )
         for value, entry in zip(values, entries.values(), strict=True):
             value.set_shape([input_ids.shape[0], *entry.get_shape(input_ids.shape[-1])])
-        return {**features, **{f"{PREFIX}{name}": value for name, value in zip(entries, values, strict=True)}}
+        return {
+            **features,
+            **{f"{PREFIX}{name}": value for name, value in zip(entries, values, strict=True)},
+        }
 
     return dataset.map(add, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 

@@ -31,19 +31,27 @@ class TrainedWeights(Technique):
         A model that is not trained always computes in int8.
         """
         if (first_step := self._settings.quantize_from_step) is not None:
-            is_on = None if run.num_steps is None else lambda: run.optimizer.iterations >= first_step
+            is_on = (
+                None if run.num_steps is None else lambda: run.optimizer.iterations >= first_step
+            )
             quantize(run.model, FakeQuantization(is_on))
         settings, encoder = self._settings, run.model.encoder
         if run.num_steps is None:
             return
         if settings.lora_rank:
-            lora.add_adapters(encoder, settings.lora_rank, LORA_ALPHA, run.seed, settings.freeze_layers or 0)
+            lora.add_adapters(
+                encoder, settings.lora_rank, LORA_ALPHA, run.seed, settings.freeze_layers or 0
+            )
         elif settings.freeze_layers is not None:
             freeze(encoder, settings.freeze_layers)
         if settings.layerwise_learning_rate_decay != 1.0:
-            run.optimizer.set_rate_factors(layerwise_factors(
-                run.model.trainable_variables, encoder.config.num_hidden_layers,
-                settings.layerwise_learning_rate_decay))
+            run.optimizer.set_rate_factors(
+                layerwise_factors(
+                    run.model.trainable_variables,
+                    encoder.config.num_hidden_layers,
+                    settings.layerwise_learning_rate_decay,
+                )
+            )
 
     def finish(self, run):
         """See Technique. Writes the adapters, and merges them into their kernels."""
@@ -52,7 +60,10 @@ class TrainedWeights(Technique):
         if run.writes:
             names = [variable.name.removesuffix(":0") for variable in run.model.trainable_variables]
             path = os.path.join(run.folder, ADAPTER_FILE)
-            size = adapters.write(path, model_tensors(run.model), [
-                name for name in names if self._needs(name) and not adapters.is_adapter(name)])
+            size = adapters.write(
+                path,
+                model_tensors(run.model),
+                [name for name in names if self._needs(name) and not adapters.is_adapter(name)],
+            )
             print(f"{path}: adapters and head, {size / 1e6:.2f} MB")
         lora.merge_adapters(run.model.encoder)

@@ -8,7 +8,13 @@ import tensorflow as tf
 
 from bert_tf import files, optimization
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import RUN_NAME, STATE_FILE, create_state_error, find_latest_checkpoint, list_checkpoints
+from bert_tf.latest_checkpoint import (
+    RUN_NAME,
+    STATE_FILE,
+    create_state_error,
+    find_latest_checkpoint,
+    list_checkpoints,
+)
 from bert_tf.model_folder import BEST_FOLDER
 
 # In the directory of a run with adapters: the weights that it trained.
@@ -49,14 +55,20 @@ class CheckpointManager(tf.train.CheckpointManager):
         """
         latest = find_latest_checkpoint(self.directory, RUN_NAME)
         if latest and not os.path.basename(latest).startswith(f"{RUN_NAME}-"):
-            raise InputError(f"{latest}: is not from a run of these scripts; choose another directory")
+            raise InputError(
+                f"{latest}: is not from a run of these scripts; choose another directory"
+            )
         if self.latest_checkpoint is None and latest:
             self._latest_checkpoint = latest
-            self._maybe_delete.update(dict.fromkeys(list_checkpoints(self.directory, RUN_NAME), 0.0))
+            self._maybe_delete.update(
+                dict.fromkeys(list_checkpoints(self.directory, RUN_NAME), 0.0)
+            )
         elif latest != self.latest_checkpoint:
-            raise InputError(f"{os.path.join(self.directory, STATE_FILE)}: names "
-                             f"{os.path.basename(self.latest_checkpoint)}, which does not exist; delete the file to "
-                             "resume from an earlier checkpoint, or choose another directory")
+            raise InputError(
+                f"{os.path.join(self.directory, STATE_FILE)}: names "
+                f"{os.path.basename(self.latest_checkpoint)}, which does not exist; delete the file to "
+                "resume from an earlier checkpoint, or choose another directory"
+            )
 
     def restore_or_initialize(self):
         """See the base class.
@@ -72,9 +84,10 @@ class CheckpointManager(tf.train.CheckpointManager):
         except (IndexError, tf.errors.OpError) as error:
             if not self.latest_checkpoint:
                 raise
-            raise InputError(f"{self.latest_checkpoint}: its files are corrupted or missing; to resume from an earlier "
-                             f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, STATE_FILE)}"
-                             ) from error
+            raise InputError(
+                f"{self.latest_checkpoint}: its files are corrupted or missing; to resume from an earlier "
+                f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, STATE_FILE)}"
+            ) from error
 
     def must_save(self, step):
         """Returns whether this process writes checkpoints and has not saved this step yet."""
@@ -139,7 +152,9 @@ class BestWeights:
         self._writes = writes
         self._manager = None
         check_state(self._folder)
-        found = re.fullmatch(rf"{RUN_NAME}-(\d+)", os.path.basename(find_latest_checkpoint(self._folder) or ""))
+        found = re.fullmatch(
+            rf"{RUN_NAME}-(\d+)", os.path.basename(find_latest_checkpoint(self._folder) or "")
+        )
         self.step = int(found[1]) if found else None
 
     def save(self, step):
@@ -149,21 +164,31 @@ class BestWeights:
             return
         files.at(self._folder).make_dirs()
         if self._manager is None:
-            self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
+            self._manager = CheckpointManager(
+                tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1
+            )
         self._manager.save(step)
 
     def restore(self):
         """Restores the saved weights; returns their step, or None if there are none."""
         if self.step is not None:
             checkpoint = tf.train.Checkpoint(model=self._model)
-            checkpoint.restore(find_latest_checkpoint(self._folder)).assert_existing_objects_matched()
+            checkpoint.restore(
+                find_latest_checkpoint(self._folder)
+            ).assert_existing_objects_matched()
         return self.step
 
 
 def find_not_finite(variables):
     """Returns the name of the first of some variables with a number that is not finite, or None."""
-    return next((variable.name.removesuffix(":0") for variable in variables
-                 if not tf.reduce_all(tf.math.is_finite(variable.read_value()))), None)
+    return next(
+        (
+            variable.name.removesuffix(":0")
+            for variable in variables
+            if not tf.reduce_all(tf.math.is_finite(variable.read_value()))
+        ),
+        None,
+    )
 
 
 def remove_checkpoints(folder):
@@ -174,7 +199,9 @@ def remove_checkpoints(folder):
     checkpoint_files = [name for name in names if name.startswith(f"{RUN_NAME}-")]
     indices = [f"{os.path.basename(prefix)}.index" for prefix in list_checkpoints(folder, RUN_NAME)]
     # If the deletion is killed, the directory contains the latest checkpoint of the run, or no run.
-    for name in dict.fromkeys((*indices[:-1], STATE_FILE, *indices[-1:], BEST_FOLDER, *checkpoint_files, ADAPTER_FILE)):
+    for name in dict.fromkeys(
+        (*indices[:-1], STATE_FILE, *indices[-1:], BEST_FOLDER, *checkpoint_files, ADAPTER_FILE)
+    ):
         path = os.path.join(folder, name)
         if name in names:
             files.at(path).remove_any()
@@ -190,5 +217,7 @@ def save_only_checkpoint(folder, model, step):
     remove_checkpoints(folder)
     counter = optimization.create_optimizer(0.0, 1, 0)
     counter.iterations.assign(step)
-    manager = CheckpointManager(tf.train.Checkpoint(model=model, optimizer=counter), folder, max_to_keep=1)
+    manager = CheckpointManager(
+        tf.train.Checkpoint(model=model, optimizer=counter), folder, max_to_keep=1
+    )
     manager.save(step)

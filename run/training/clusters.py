@@ -41,9 +41,13 @@ def read_cluster():
         raise InputError(f"{VARIABLE} must have the form {FORM}, but is {text:.60}") from error
     for task, address in tasks.items():
         if not is_address(address):
-            raise InputError(f"{VARIABLE} has the address {address!r:.60} for {task}; must be HOST:PORT")
+            raise InputError(
+                f"{VARIABLE} has the address {address!r:.60} for {task}; must be HOST:PORT"
+            )
     if own not in tasks:
-        raise InputError(f"{VARIABLE} has the task {own:.60}, but its cluster has only {', '.join(tasks):.60}")
+        raise InputError(
+            f"{VARIABLE} has the task {own:.60}, but its cluster has only {', '.join(tasks):.60}"
+        )
     return own, tasks
 
 
@@ -60,7 +64,9 @@ def end_on_signals():
 
     Once it listens, TensorFlow itself catches SIGTERM.
     """
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
@@ -82,9 +88,16 @@ def explain_lost_workers(strategy, output_dir):
         others = {(job, int(index)) for job, index in _TASK.findall(error.message)} - {own}
         if not others and "Collective ops is aborted" not in error.message:
             raise
-        workers = ", ".join(f"{job} {index} at {cluster.cluster_spec().job_tasks(job)[index]}"
-                            for job, index in sorted(others)) or "another worker"
+        workers = (
+            ", ".join(
+                f"{job} {index} at {cluster.cluster_spec().job_tasks(job)[index]}"
+                for job, index in sorted(others)
+            )
+            or "another worker"
+        )
         last = find_latest_checkpoint(output_dir)
         saved = f"the last checkpoint is {os.path.basename(last)}; " if last else ""
-        raise LostWorkerError(f"{output_dir}: lost the connection to {workers}; {saved}run the same command on every "
-                              "worker to continue") from error
+        raise LostWorkerError(
+            f"{output_dir}: lost the connection to {workers}; {saved}run the same command on every "
+            "worker to continue"
+        ) from error

@@ -43,12 +43,17 @@ def distribute(strategy, make_batches, *, is_endless):
     Returns:
       Distributed dataset of each replica's rows of each batch.
     """
+
     def make_host_batches(context):
         batches = make_batches(HostShare(context.input_pipeline_id, context.num_input_pipelines))
-        batches = _split_into_replicas(batches, context.num_replicas_in_sync // context.num_input_pipelines)
+        batches = _split_into_replicas(
+            batches, context.num_replicas_in_sync // context.num_input_pipelines
+        )
         # If a dataset may end, as one from a generator, replicas do not have a fixed batch size.
         if is_endless:
-            batches = batches.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+            batches = batches.apply(
+                tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+            )
         return batches.prefetch(tf.data.AUTOTUNE)
 
     return strategy.distribute_datasets_from_function(make_host_batches)
@@ -60,13 +65,18 @@ def _split_into_replicas(batches, replicas):
     if replicas == 1:
         return batches
     if num_rows is not None and num_rows % replicas == 0:
-        return batches.map(lambda batch: {name: split_rows(value, replicas) for name, value in batch.items()},
-                           num_parallel_calls=tf.data.AUTOTUNE).unbatch()
+        return batches.map(
+            lambda batch: {name: split_rows(value, replicas) for name, value in batch.items()},
+            num_parallel_calls=tf.data.AUTOTUNE,
+        ).unbatch()
 
     def parts(batch):
         size = -(-tf.shape(next(iter(batch.values())))[0] // replicas)
         return tf.data.Dataset.range(replicas, output_type=tf.int32).map(
-            lambda number: {name: value[number * size : (number + 1) * size] for name, value in batch.items()})
+            lambda number: {
+                name: value[number * size : (number + 1) * size] for name, value in batch.items()
+            }
+        )
 
     return batches.flat_map(parts)
 

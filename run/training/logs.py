@@ -85,7 +85,9 @@ def _create_writer(path):
         writer = tf.summary.create_file_writer(path)
         writer.write = lambda: None
         return writer
-    writer = tf.summary.create_file_writer(path, max_queue=KEPT_EVENTS, flush_millis=KEPT_MILLISECONDS)
+    writer = tf.summary.create_file_writer(
+        path, max_queue=KEPT_EVENTS, flush_millis=KEPT_MILLISECONDS
+    )
     writer.write, writer.flush = writer.flush, lambda: None
     return writer
 
@@ -138,14 +140,20 @@ class Log:
     def curves(self):
         """Returns dict of name to `(steps, values)`, two sequences."""
         names = dict.fromkeys(name for row in self.rows for name in row if name != "step")
-        return {name: tuple(zip(*((row["step"], row[name]) for row in self.rows if name in row), strict=True))
-                for name in names}
+        return {
+            name: tuple(
+                zip(*((row["step"], row[name]) for row in self.rows if name in row), strict=True)
+            )
+            for name in names
+        }
 
     def _rewrite(self):
         if not self._writes:
             return
         with files.new_file(self._path, newline="") as file:
-            writer = csv.DictWriter(file, dict.fromkeys(name for row in self.rows or [{"step": 0}] for name in row))
+            writer = csv.DictWriter(
+                file, dict.fromkeys(name for row in self.rows or [{"step": 0}] for name in row)
+            )
             writer.writeheader()
             writer.writerows(self.rows)
 
@@ -156,8 +164,16 @@ def _read(path):
     # Drops an incomplete last line of a killed run.
     complete = [line for line in lines if line.endswith("\n")]
     try:
-        return [{"step": int(row.pop("step")), **{name: float(value) for name, value in row.items() if value != ""}}
-                for row in csv.DictReader(complete) if None not in row.values()]
+        return [
+            {
+                "step": int(row.pop("step")),
+                **{name: float(value) for name, value in row.items() if value != ""},
+            }
+            for row in csv.DictReader(complete)
+            if None not in row.values()
+        ]
     # TypeError: more values than names.
     except (ValueError, TypeError, KeyError, csv.Error) as error:
-        raise InputError(f"{path}: is not a log of a run: {error}; move the file to continue without it") from error
+        raise InputError(
+            f"{path}: is not a log of a run: {error}; move the file to continue without it"
+        ) from error

@@ -33,8 +33,18 @@ class DivergedError(InputError):
     """The loss, a gradient, or a weight is not finite."""
 
 
-def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=None, num_warmup_steps=0,
-             init_checkpoint=None, new_variables=()):
+def open_run(
+    settings,
+    strategy,
+    make_model,
+    loss,
+    techniques=(),
+    *,
+    num_steps=None,
+    num_warmup_steps=0,
+    init_checkpoint=None,
+    new_variables=(),
+):
     """Creates a run's model and optimizer, and loads the weights of its last checkpoint, or the
     initial weights.
 
@@ -64,10 +74,19 @@ def open_run(settings, strategy, make_model, loss, techniques=(), *, num_steps=N
     rates, step = settings.optimizer, settings.step
     with strategy.scope():
         optimizer = create_optimizer(
-            rates.learning_rate, num_steps or 1, num_warmup_steps, rates.optimizer, clip_norm=rates.clip_norm,
-            weight_decay=rates.weight_decay_rate, decay_power=rates.decay_power, beta_2=rates.beta_2,
-            scale_loss=step.mixed_precision == "float16")
-        run = Run(settings.training, step, strategy, make_model(), optimizer, loss, num_steps, techniques)
+            rates.learning_rate,
+            num_steps or 1,
+            num_warmup_steps,
+            rates.optimizer,
+            clip_norm=rates.clip_norm,
+            weight_decay=rates.weight_decay_rate,
+            decay_power=rates.decay_power,
+            beta_2=rates.beta_2,
+            scale_loss=step.mixed_precision == "float16",
+        )
+        run = Run(
+            settings.training, step, strategy, make_model(), optimizer, loss, num_steps, techniques
+        )
         for technique in techniques:
             technique.build(run)
         run.restore(init_checkpoint, new_variables)
@@ -90,8 +109,11 @@ def lock_run(output_dir, strategy, trains):
       LostWorkerError: If another worker of the cluster ends.
     """
     is_locked = trains and strategies.is_chief(strategy)
-    with files.folder_for(output_dir), clusters.explain_lost_workers(strategy, output_dir), (
-            files.lock_output("output_dir", output_dir) if is_locked else contextlib.nullcontext()):
+    with (
+        files.folder_for(output_dir),
+        clusters.explain_lost_workers(strategy, output_dir),
+        files.lock_output("output_dir", output_dir) if is_locked else contextlib.nullcontext(),
+    ):
         yield
 
 
@@ -130,14 +152,27 @@ class Run:
         self._best = BestWeights(self.folder, self.model, writes=self.writes)
         if self.num_steps:
             own = {id(variable) for variable in self.model.trainable_variables}
-            self.optimizer.build(self.model.trainable_variables, [
-                variable for variable in self.network.trainable_variables if id(variable) not in own])
+            self.optimizer.build(
+                self.model.trainable_variables,
+                [
+                    variable
+                    for variable in self.network.trainable_variables
+                    if id(variable) not in own
+                ],
+            )
         self._manager = CheckpointManager(
-            tf.train.Checkpoint(model=self.model, optimizer=self.optimizer, **self.aside), self.folder,
-            writes=self.writes, in_part=not self.num_steps, max_to_keep=self._training.keep_checkpoint_max,
-            step_counter=self.optimizer.iterations, checkpoint_interval=self._training.save_checkpoints_steps)
+            tf.train.Checkpoint(model=self.model, optimizer=self.optimizer, **self.aside),
+            self.folder,
+            writes=self.writes,
+            in_part=not self.num_steps,
+            max_to_keep=self._training.keep_checkpoint_max,
+            step_counter=self.optimizer.iterations,
+            checkpoint_interval=self._training.save_checkpoints_steps,
+        )
         if not self._manager.restore_or_initialize() and init_checkpoint:
-            report = load_pretrained(self.model, init_checkpoint, leave=new_variables, layers=self.init_layers)
+            report = load_pretrained(
+                self.model, init_checkpoint, leave=new_variables, layers=self.init_layers
+            )
             print(report, file=sys.stderr)
             self.missing = report.missing
 
@@ -146,8 +181,16 @@ class Run:
         """Number of finished steps, int."""
         return int(self.optimizer.iterations.numpy())
 
-    def train(self, phases, evaluate=None, *, eval_steps=None, best_metric=None, early_stopping_evals=None,
-              profiled_steps=None):
+    def train(
+        self,
+        phases,
+        evaluate=None,
+        *,
+        eval_steps=None,
+        best_metric=None,
+        early_stopping_evals=None,
+        profiled_steps=None,
+    ):
         """Trains to the last step, saves checkpoints and curves, and prints where it starts.
 
         On SIGTERM, which cluster managers send before they take a machine away, and on Ctrl-C, it
@@ -179,25 +222,44 @@ class Run:
         for technique in self._techniques:
             technique.begin(self)
         run_logs = logs.Logs(self.folder, self.step, self.writes)
-        end_reason = functools.partial(self._find_end_reason, run_logs, best_metric, early_stopping_evals)
+        end_reason = functools.partial(
+            self._find_end_reason, run_logs, best_metric, early_stopping_evals
+        )
         if end_reason() and not (evaluate and self._must_evaluate(run_logs, eval_steps)):
             print(f"{self.folder}: {end_reason()}")
             run_logs.draw_curves()  # A run that was killed at its end may not have drawn them.
             return None
         if self.writes:
             files.at(self.folder).make_dirs()
-        print(f"{self.folder}: resuming at step {self.step} of {self.num_steps}" if self.step else
-              f"{self.folder}: starting a new run of {self.num_steps} steps")
+        print(
+            f"{self.folder}: resuming at step {self.step} of {self.num_steps}"
+            if self.step
+            else f"{self.folder}: starting a new run of {self.num_steps} steps"
+        )
         strategies.hide_first_compilation()
         trainer = Trainer(
-            self.strategy, self.network, self.optimizer, self.loss,
-            accumulate_steps=self._step_settings.accumulate_steps, jit_compile=self._step_settings.jit_compile)
+            self.strategy,
+            self.network,
+            self.optimizer,
+            self.loss,
+            accumulate_steps=self._step_settings.accumulate_steps,
+            jit_compile=self._step_settings.jit_compile,
+        )
         results = phase = None
         # An occasional line is enough for a log file.
         interval = 0.2 if sys.stderr.isatty() else 10
         is_cluster = isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy)
-        with tqdm(total=self.num_steps, initial=self.step, desc="training", unit="step", mininterval=interval,
-                  dynamic_ncols=True) as bar, Preemption(not is_cluster) as preemption:
+        with (
+            tqdm(
+                total=self.num_steps,
+                initial=self.step,
+                desc="training",
+                unit="step",
+                mininterval=interval,
+                dynamic_ncols=True,
+            ) as bar,
+            Preemption(not is_cluster) as preemption,
+        ):
             try:
                 while True:
                     if evaluate and self._must_evaluate(run_logs, eval_steps):
@@ -212,15 +274,24 @@ class Run:
                     current_phase = [each for each in phases if each[0] <= began_at][-1]
                     if phase is not current_phase:
                         phase = first_step, batch_size, make_batches = current_phase
-                        trainer.set_dataset(functools.partial(self._make_batches, make_batches, began_at - first_step))
+                        trainer.set_dataset(
+                            functools.partial(
+                                self._make_batches, make_batches, began_at - first_step
+                            )
+                        )
                         is_tpu = strategies.device_type(self.strategy) == "TPU"
-                        bar.set_postfix_str(f"{COMPILING}, which takes minutes" if is_tpu else COMPILING)
+                        bar.set_postfix_str(
+                            f"{COMPILING}, which takes minutes" if is_tpu else COMPILING
+                        )
                     with self._moving(bar), self._recording(profiled_steps):
-                        means = trainer.train(self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps))
+                        means = trainer.train(
+                            self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps)
+                        )
                     if trainer.first_bad_step:
                         run_logs.write()  # What led to this step, on a remote file system.
-                        raise self._create_diverged_error(trainer.first_bad_step,
-                                                          "the loss or a gradient is not a finite number")
+                        raise self._create_diverged_error(
+                            trainer.first_bad_step, "the loss or a gradient is not a finite number"
+                        )
                     speed = (self.step - began_at) / (time.monotonic() - began)
                     self._log_loop(means, speed, batch_size, run_logs, bar)
                     preemption.check()
@@ -230,8 +301,11 @@ class Run:
             except PreemptionExit as preempted:
                 self._save(run_logs)
                 bar.close()
-                print(f"{self.folder}: stopped by {signal.Signals(preempted.code - 128).name} and saved at step "
-                      f"{self.step}; run the same command to resume", file=sys.stderr)
+                print(
+                    f"{self.folder}: stopped by {signal.Signals(preempted.code - 128).name} and saved at step "
+                    f"{self.step}; run the same command to resume",
+                    file=sys.stderr,
+                )
                 raise
         run_logs.draw_curves()
         if self.step < self.num_steps:
@@ -267,27 +341,46 @@ class Run:
     def _find_end_reason(self, run_logs, best_metric, early_stopping_evals):
         """Returns why there is nothing to train, or None if there is."""
         if self.step >= self.num_steps:
-            return (f"training is finished at step {self.step} of {self.num_steps}; to continue, increase the "
-                    "number of steps; to start again, choose another directory")
+            return (
+                f"training is finished at step {self.step} of {self.num_steps}; to continue, increase the "
+                "number of steps; to start again, choose another directory"
+            )
         scores = [row.get(best_metric, -math.inf) for row in run_logs.evaluations.rows]
-        if early_stopping_evals and scores and len(scores) - 1 - scores.index(max(scores)) >= early_stopping_evals:
-            return (f"training stopped at step {self.step}: {best_metric} has not improved in "
-                    f"{early_stopping_evals} evaluations; the best is from step {self.best_step}")
+        if (
+            early_stopping_evals
+            and scores
+            and len(scores) - 1 - scores.index(max(scores)) >= early_stopping_evals
+        ):
+            return (
+                f"training stopped at step {self.step}: {best_metric} has not improved in "
+                f"{early_stopping_evals} evaluations; the best is from step {self.best_step}"
+            )
         return None
 
     def _must_evaluate(self, run_logs, eval_steps):
         """Returns whether this step requires an evaluation that an earlier, killed run has not
         finished."""
-        is_due = self.step >= self.num_steps or (eval_steps and self.step and self.step % eval_steps == 0)
+        is_due = self.step >= self.num_steps or (
+            eval_steps and self.step and self.step % eval_steps == 0
+        )
         return is_due and all(row["step"] != self.step for row in run_logs.evaluations.rows)
 
     def _log_loop(self, means, steps_per_second, batch_size, run_logs, bar):
         """Logs the means of a loop of steps, with their speed, and moves the bar."""
         examples, tokens = batch_size * steps_per_second, means.pop("tokens") * steps_per_second
-        run_logs.add_training(self.step, means, {
-            "steps_per_second": steps_per_second, "examples_per_second": examples, "tokens_per_second": tokens})
-        bar.set_postfix_str(f"loss {means['loss']:.3f}, {examples:.0f} examples/s, {tokens:,.0f} tokens/s",
-                            refresh=False)
+        run_logs.add_training(
+            self.step,
+            means,
+            {
+                "steps_per_second": steps_per_second,
+                "examples_per_second": examples,
+                "tokens_per_second": tokens,
+            },
+        )
+        bar.set_postfix_str(
+            f"loss {means['loss']:.3f}, {examples:.0f} examples/s, {tokens:,.0f} tokens/s",
+            refresh=False,
+        )
         bar.update(self.step - bar.n)
 
     def _keep_evaluation(self, results, best_metric, run_logs, bar):
@@ -299,8 +392,10 @@ class Run:
                 self._best.save(self.step)
         # After this, a killed run does not evaluate this step again.
         run_logs.add_evaluation(self.step, results)
-        bar.write(f"evaluation at step {self.step}: " + ", ".join(
-            f"{name} {value:.4g}" for name, value in select_distinct(results).items()))
+        bar.write(
+            f"evaluation at step {self.step}: "
+            + ", ".join(f"{name} {value:.4g}" for name, value in select_distinct(results).items())
+        )
 
     @contextlib.contextmanager
     def _moving(self, bar):
@@ -308,6 +403,7 @@ class Run:
 
         Not on a TPU, which gives no number meanwhile.
         """
+
         def move():
             while not stopped.wait(BAR_SECONDS):
                 if bar.postfix == COMPILING and self.step > bar.n:
@@ -330,7 +426,9 @@ class Run:
         first, last = profiled_steps or (1, 0)
         if not (self.writes and first <= self.step + 1 <= last):
             return contextlib.nullcontext()
-        print(f"{self.folder}: writing a profile; to view it, run tensorboard --logdir={self.folder}")
+        print(
+            f"{self.folder}: writing a profile; to view it, run tensorboard --logdir={self.folder}"
+        )
         return tf.profiler.experimental.Profile(self.folder)
 
     def _count_loop_steps(self, phases, eval_steps, profiled_steps):
@@ -343,7 +441,12 @@ class Run:
         first_profiled, last_profiled = profiled_steps or (1, 0)
         ends = [self.num_steps, first_profiled - 1, last_profiled, *(first for first, *_ in phases)]
         log_steps = training.log_steps or min(MOST_LOG_STEPS, max(1, self.num_steps // 20))
-        for interval in (log_steps, training.iterations_per_loop, training.save_checkpoints_steps, eval_steps):
+        for interval in (
+            log_steps,
+            training.iterations_per_loop,
+            training.save_checkpoints_steps,
+            eval_steps,
+        ):
             if interval:
                 ends.append((step // interval + 1) * interval)
         return min(end for end in ends if end > step) - step
@@ -362,6 +465,12 @@ class Run:
     def _create_diverged_error(self, step, what):
         """Creates the DivergedError for a step."""
         last = find_latest_checkpoint(self.folder)
-        state = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
-        return DivergedError(f"step {step}: {what}; {self.folder} {state}; a lower `learning_rate` or a longer warm-up "
-                             "may help")
+        state = (
+            f"contains the checkpoint before it, {os.path.basename(last)}"
+            if last
+            else "has no checkpoint yet"
+        )
+        return DivergedError(
+            f"step {step}: {what}; {self.folder} {state}; a lower `learning_rate` or a longer warm-up "
+            "may help"
+        )

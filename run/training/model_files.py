@@ -38,15 +38,25 @@ def check_directory(output_dir, config, tokenizer):
     if not place.is_dir() or (has_begun and has_run(output_dir)):
         return
     names = place.names()
-    weights = next((name for name in names if WEIGHTS.fullmatch(name)
-                    and not (has_begun and RUN_CHECKPOINT.fullmatch(name))), None)
+    weights = next(
+        (
+            name
+            for name in names
+            if WEIGHTS.fullmatch(name) and not (has_begun and RUN_CHECKPOINT.fullmatch(name))
+        ),
+        None,
+    )
     if weights:
-        raise InputError(f"`output_dir`={output_dir}: contains a model, {weights}, that is not from a run of these "
-                         "scripts; choose another directory")
+        raise InputError(
+            f"`output_dir`={output_dir}: contains a model, {weights}, that is not from a run of these "
+            "scripts; choose another directory"
+        )
     run_files = {CONFIG_FILE: config.to_json().encode()} | to_saved_files(tokenizer)
     for name, content in () if has_begun else run_files.items():
         if name in names and read_bytes(os.path.join(output_dir, name)) != content:
-            raise InputError(f"`output_dir`={output_dir}: would overwrite another {name}; choose another directory")
+            raise InputError(
+                f"`output_dir`={output_dir}: would overwrite another {name}; choose another directory"
+            )
 
 
 def check_run_files(output_dir, config, tokenizer):
@@ -84,12 +94,22 @@ def _check_config(output_dir, config):
     for name in current | existing:
         old, new = (values.get(name, LATER_DEFAULTS.get(name)) for values in (existing, current))
         if old != new:
-            raise InputError(f"contains a run of another model, with {name} {old}, but `bert_config_file` has {new}; "
-                             "choose another directory", "output_dir", output_dir)
+            raise InputError(
+                f"contains a run of another model, with {name} {old}, but `bert_config_file` has {new}; "
+                "choose another directory",
+                "output_dir",
+                output_dir,
+            )
 
 
 def _check_vocabulary(output_dir, vocab_file):
     existing = os.path.join(output_dir, VOCABULARY_NAME)
-    if vocab_file and files.at(existing).exists() and read_bytes(existing) != read_bytes(to_vocab_txt(vocab_file)):
-        raise InputError(f"`vocab_file`={vocab_file}: differs from the vocabulary of the run in `output_dir`, "
-                         f"{existing}")
+    if (
+        vocab_file
+        and files.at(existing).exists()
+        and read_bytes(existing) != read_bytes(to_vocab_txt(vocab_file))
+    ):
+        raise InputError(
+            f"`vocab_file`={vocab_file}: differs from the vocabulary of the run in `output_dir`, "
+            f"{existing}"
+        )

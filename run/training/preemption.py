@@ -31,7 +31,9 @@ class Preemption:
         self.raises_immediately = False
 
     def __enter__(self):
-        self._previous = {number: signal.signal(number, self._handle_signal) for number in self._numbers}
+        self._previous = {
+            number: signal.signal(number, self._handle_signal) for number in self._numbers
+        }
         return self
 
     def __exit__(self, *exception):

@@ -56,8 +56,12 @@ class Trainer:
         self._run_steps = tf.function(self._repeat_step, autograph=False)
         with strategy.scope():
             self._means = {name: tf_keras.metrics.Mean(name) for name in (*loss.names, *REPORTED)}
-            self._first_bad_step = tf.Variable(0, trainable=False, dtype=tf.int64,
-                                               aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+            self._first_bad_step = tf.Variable(
+                0,
+                trainable=False,
+                dtype=tf.int64,
+                aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+            )
 
     @property
     def first_bad_step(self):
@@ -75,7 +79,10 @@ class Trainer:
           make_batches: Callable (HostShare) -> endless dataset of that host's rows of each batch.
             See `run.training.host_batches`. `strategies.check_batch_size` checks their number.
         """
-        self.batches, self._iterator = host_batches.distribute(self._strategy, make_batches, is_endless=True), None
+        self.batches, self._iterator = (
+            host_batches.distribute(self._strategy, make_batches, is_endless=True),
+            None,
+        )
 
     def train(self, num_steps):
         """Runs steps on the next batches.
@@ -95,8 +102,11 @@ class Trainer:
 
     def _repeat_step(self, iterator, num_steps):
         """Runs `num_steps` steps, an int32 scalar, in one loop of the graph."""
-        tf.while_loop(lambda number: number < num_steps, functools.partial(self.train_step, iterator),
-                      [tf.zeros_like(num_steps)])
+        tf.while_loop(
+            lambda number: number < num_steps,
+            functools.partial(self.train_step, iterator),
+            [tf.zeros_like(num_steps)],
+        )
 
     def train_step(self, iterator, number=0):
         """Runs one step on the next batch of an iterator, and returns `number` + 1.
@@ -110,18 +120,26 @@ class Trainer:
     @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.
     def _replica_step(self, features):
         replica = tf.distribute.get_replica_context()
-        normalizers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalizers(features))
-        partial_losses, partial_gradients = self._partial_losses_and_gradients(features, normalizers)
+        normalizers = replica.all_reduce(
+            tf.distribute.ReduceOp.SUM, self._loss.normalizers(features)
+        )
+        partial_losses, partial_gradients = self._partial_losses_and_gradients(
+            features, normalizers
+        )
         reported = {name: function(features) for name, function in REPORTED.items()}
         values, gradients = replica.all_reduce(
-            tf.distribute.ReduceOp.SUM, (partial_losses | reported, partial_gradients))
+            tf.distribute.ReduceOp.SUM, (partial_losses | reported, partial_gradients)
+        )
         variables = self._model.trainable_variables
         # No updates after a bad step.
         loss = tf.where(self._first_bad_step > 0, float("nan"), values["loss"])
         is_good = self._optimizer.apply_summed(
-            list(gradients.values()), [variables[index] for index in gradients], loss=loss)
+            list(gradients.values()), [variables[index] for index in gradients], loss=loss
+        )
         is_first = ~is_good & (self._first_bad_step == 0)
-        self._first_bad_step.assign(tf.where(is_first, self._optimizer.iterations, self._first_bad_step))
+        self._first_bad_step.assign(
+            tf.where(is_first, self._optimizer.iterations, self._first_bad_step)
+        )
         for name, mean in self._means.items():
             mean.update_state(values[name])
 
@@ -138,6 +156,7 @@ class Trainer:
           index, without variables that have none. Gradients are results of `merge_slices`,
           multiplied by the loss scale.
         """
+
         def compute(micro_batch):
             return self._backward(micro_batch, normalizers)
 
@@ -146,17 +165,26 @@ class Trainer:
         if self._accumulate_steps == 1:
             return compute(features)
         count = self._accumulate_steps
-        micro_batches = {name: host_batches.split_rows(value, count) for name, value in features.items()}
+        micro_batches = {
+            name: host_batches.split_rows(value, count) for name, value in features.items()
+        }
 
         def micro_batch(number):
             return {name: value[number] for name, value in micro_batches.items()}
 
         compute = compute.get_concrete_function(micro_batch(0))
-        zeros = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), compute.structured_outputs)
+        zeros = tf.nest.map_structure(
+            lambda spec: tf.zeros(spec.shape, spec.dtype), compute.structured_outputs
+        )
         _, total = tf.while_loop(
             lambda number, total: number < count,
-            lambda number, total: (number + 1, tf.nest.map_structure(tf.add, total, compute(micro_batch(number)))),
-            [0, zeros], parallel_iterations=1)
+            lambda number, total: (
+                number + 1,
+                tf.nest.map_structure(tf.add, total, compute(micro_batch(number))),
+            ),
+            [0, zeros],
+            parallel_iterations=1,
+        )
         return total
 
     def _backward(self, features, normalizers):
@@ -164,8 +192,13 @@ class Trainer:
         variables = self._model.trainable_variables
         scale = self._optimizer.loss_scale
         with tf.GradientTape() as tape:
-            losses = self._loss.partial_losses(self._model(features, training=True), features, normalizers)
+            losses = self._loss.partial_losses(
+                self._model(features, training=True), features, normalizers
+            )
             minimized = losses["loss"] if scale is None else losses["loss"] * scale
         gradients = tape.gradient(minimized, variables)
-        return losses, {index: merge_slices(gradient) for index, gradient in enumerate(gradients)
-                        if gradient is not None}
+        return losses, {
+            index: merge_slices(gradient)
+            for index, gradient in enumerate(gradients)
+            if gradient is not None
+        }

@@ -42,7 +42,9 @@ def make_strategy(devices, mixed_precision="float32"):
     name = devices.strategy_name
     if name == CPU_STRATEGY:
         tf.config.set_logical_device_configuration(
-            tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * CPU_REPLICAS)
+            tf.config.list_physical_devices("CPU")[0],
+            [tf.config.LogicalDeviceConfiguration()] * CPU_REPLICAS,
+        )
         return tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(CPU_REPLICAS)])
     tf.config.experimental.enable_tensor_float_32_execution(mixed_precision == TF32)
     num_gpus = _count_gpus(name)
@@ -50,17 +52,31 @@ def make_strategy(devices, mixed_precision="float32"):
     if name == "multi_worker_mirrored":
         if cluster := clusters.read_cluster():
             own, tasks = cluster
-            others = ", ".join(f"{task} at {address}" for task, address in tasks.items() if task != own)
-            print(f"{own} at {tasks[own]}: waiting for {others or 'no other worker'}", file=sys.stderr, flush=True)
+            others = ", ".join(
+                f"{task} at {address}" for task, address in tasks.items() if task != own
+            )
+            print(
+                f"{own} at {tasks[own]}: waiting for {others or 'no other worker'}",
+                file=sys.stderr,
+                flush=True,
+            )
             starting = clusters.end_on_signals()
         else:
-            print(f"note: {clusters.VARIABLE} has no cluster, so this process is the only worker", file=sys.stderr)
+            print(
+                f"note: {clusters.VARIABLE} has no cluster, so this process is the only worker",
+                file=sys.stderr,
+            )
     address = devices.tpu_name or ""
-    if name == "tpu" and address.startswith(GRPC) and not clusters.is_address(address.removeprefix(GRPC)):
+    if (
+        name == "tpu"
+        and address.startswith(GRPC)
+        and not clusters.is_address(address.removeprefix(GRPC))
+    ):
         raise InputError(f"`tpu_name`={address}: must be {GRPC}HOST:PORT")
     with _explain_errors(name, devices.tpu_name), starting:
         return distribute_utils.get_distribution_strategy(
-            name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
+            name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local"
+        )
 
 
 def hide_first_compilation():
@@ -91,20 +107,27 @@ def _explain_errors(name, tpu_name):
     try:
         yield
     except tf.errors.NotFoundError as error:
-        raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine, install "
-                         "tensorflow-tpu, otherwise set `tpu_name`") from error
+        raise InputError(
+            f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine, install "
+            "tensorflow-tpu, otherwise set `tpu_name`"
+        ) from error
     except tf.errors.OpError as error:
         # Its port is in use.
         if name == "multi_worker_mirrored" and "Could not start" in error.message:
             raise InputError(
-                f"{clusters.VARIABLE}: this worker cannot listen at its address: {error.message}") from error
+                f"{clusters.VARIABLE}: this worker cannot listen at its address: {error.message}"
+            ) from error
         if name == "multi_worker_mirrored":
-            raise LostWorkerError(f"a worker of {clusters.VARIABLE} ended while the cluster started; run the same "
-                                  "command on every worker again") from error
+            raise LostWorkerError(
+                f"a worker of {clusters.VARIABLE} ended while the cluster started; run the same "
+                "command on every worker again"
+            ) from error
         if name != "tpu" or not tpu_name:
             raise
-        raise InputError(f"`tpu_name`={tpu_name}: the server at this address is not a TensorFlow TPU: "
-                         f"{(error.message.splitlines() or [type(error).__name__])[0]}") from error
+        raise InputError(
+            f"`tpu_name`={tpu_name}: the server at this address is not a TensorFlow TPU: "
+            f"{(error.message.splitlines() or [type(error).__name__])[0]}"
+        ) from error
 
 
 def _explain_unseen_gpus():
@@ -112,8 +135,10 @@ def _explain_unseen_gpus():
     are hidden."""
     if not glob.glob(GPU_FILES) or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return None
-    return ("TensorFlow does not find this machine's GPUs, usually because CUDA libraries are missing; run pip install "
-            f"'tensorflow[and-cuda]=={tf.__version__}', or set TF_CPP_MIN_LOG_LEVEL=0 in the environment to see which")
+    return (
+        "TensorFlow does not find this machine's GPUs, usually because CUDA libraries are missing; run pip install "
+        f"'tensorflow[and-cuda]=={tf.__version__}', or set TF_CPP_MIN_LOG_LEVEL=0 in the environment to see which"
+    )
 
 
 def device_type(strategy):
@@ -145,14 +170,20 @@ def warn_about_slow_precision(precision, device):
       device: "CPU", "GPU", or "TPU".
     """
     if precision == "bfloat16" and device == "CPU" and not has_bfloat16_instructions():
-        print("note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it",
-              file=sys.stderr)
+        print(
+            "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it",
+            file=sys.stderr,
+        )
     if precision == "float32" and device == "TPU":
-        print("note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; bfloat16 is faster on it",
-              file=sys.stderr)
+        print(
+            "note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; bfloat16 is faster on it",
+            file=sys.stderr,
+        )
 
 
-def choose_fast(strategy, config, jit_compile=False, in_16_bits=False, remove_padding=False, **options):
+def choose_fast(
+    strategy, config, jit_compile=False, in_16_bits=False, remove_padding=False, **options
+):
     """Chooses the accelerations of an encoder for the devices of a strategy.
 
     Args:
@@ -182,8 +213,12 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding=False, 
     # In 16 bits, the last layer is computed only where it is read, with other dropout masks than in
     # float32.
     layers = "einsum" if einsum else "unpadded" if remove_padding else "padded"
-    return Fast(layers, last_where_read=einsum and in_16_bits,
-                vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if device == "GPU" and in_16_bits else 1, **options)
+    return Fast(
+        layers,
+        last_where_read=einsum and in_16_bits,
+        vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if device == "GPU" and in_16_bits else 1,
+        **options,
+    )
 
 
 def allows_dynamic_shapes(strategy):
@@ -196,8 +231,11 @@ def allows_dynamic_shapes(strategy):
 
 def may_group_by_length(settings, strategy):
     """Returns whether to group examples of similar length into batches and remove padding."""
-    return (settings.tuning.group_by_length and not settings.step.jit_compile
-            and allows_dynamic_shapes(strategy))
+    return (
+        settings.tuning.group_by_length
+        and not settings.step.jit_compile
+        and allows_dynamic_shapes(strategy)
+    )
 
 
 def is_chief(strategy):
@@ -209,8 +247,11 @@ def wait_for_all_workers(strategy):
     """Waits until every worker has called this function, so that all can read what one has
     written."""
     if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
-        strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
-            tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
+        strategy.run(
+            lambda: tf.distribute.get_replica_context().all_reduce(
+                tf.distribute.ReduceOp.SUM, tf.constant(0.0)
+            )
+        )
 
 
 def free_memory(variables):
@@ -219,8 +260,14 @@ def free_memory(variables):
     TensorFlow keeps references to the variables of a function for the lifetime of the process.
     """
     for variable in variables:
-        for part in variable.values if isinstance(variable, tf.distribute.DistributedValues) else (variable,):
-            tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype), validate_shape=False)
+        for part in (
+            variable.values
+            if isinstance(variable, tf.distribute.DistributedValues)
+            else (variable,)
+        ):
+            tf.raw_ops.AssignVariableOp(
+                resource=part.handle, value=tf.zeros([0], part.dtype), validate_shape=False
+            )
 
 
 def check_batch_size(argument, batch_size, strategy, micro_batches=1):
@@ -228,7 +275,11 @@ def check_batch_size(argument, batch_size, strategy, micro_batches=1):
     micro-batches."""
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
-        raise InputError(f"`{argument}`={batch_size}: must be a multiple of the number of replicas, {replicas}")
+        raise InputError(
+            f"`{argument}`={batch_size}: must be a multiple of the number of replicas, {replicas}"
+        )
     if batch_size % (replicas * micro_batches):
-        raise InputError(f"`{argument}`={batch_size}: must be a multiple of `accumulate_steps` times the number of "
-                         f"replicas, {micro_batches} x {replicas}")
+        raise InputError(
+            f"`{argument}`={batch_size}: must be a multiple of `accumulate_steps` times the number of "
+            f"replicas, {micro_batches} x {replicas}"
+        )

@@ -18,74 +18,165 @@ from tests import scripts
 
 pytestmark = pytest.mark.extra_large
 
-TOY = BertConfig(70, hidden_size=8, num_hidden_layers=1, num_attention_heads=4, intermediate_size=12,
-                 max_position_embeddings=24, type_vocab_size=2)
+TOY = BertConfig(
+    70,
+    hidden_size=8,
+    num_hidden_layers=1,
+    num_attention_heads=4,
+    intermediate_size=12,
+    max_position_embeddings=24,
+    type_vocab_size=2,
+)
 OFFICIAL = "tf-models-official"
 SENTENCES = ["the cat sat on the mat .", "a dog ran", "the dog sat , the cat ran on the mat", "no"]
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "cat", "dog", "sat", "ran", "on", "mat", ".",
-              ","]
+VOCABULARY = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "sat",
+    "ran",
+    "on",
+    "mat",
+    ".",
+    ",",
+]
 
 
 # Flags of a benchmark at toy size, except for the files of `paths`; the (name, peer) of its stored
 # comparisons; regular expressions of the beginnings of other printed lines.
 Case = collections.namedtuple("Case", "flags comparisons lines", defaults=[()])
 NO_COLUMNS = "_\t" * 7
-TREEBANK = "\n\n".join(f"{comments}\n1\tx\t{NO_COLUMNS}{misc}" for comments, misc in (
-    ("# newpar\n# text = Dr. Jones came.", "_"), ("# text = He left!", "_"), ("# text = and so on", "_"),
-    ("# newdoc\n# newpar\n# text = One.", "SpaceAfter=No"), ("# text = 2 go.", "_"), ("# no text", "_")))
+TREEBANK = "\n\n".join(
+    f"{comments}\n1\tx\t{NO_COLUMNS}{misc}"
+    for comments, misc in (
+        ("# newpar\n# text = Dr. Jones came.", "_"),
+        ("# text = He left!", "_"),
+        ("# text = and so on", "_"),
+        ("# newdoc\n# newpar\n# text = One.", "SpaceAfter=No"),
+        ("# text = 2 go.", "_"),
+        ("# no text", "_"),
+    )
+)
 SHAPES = {"batch_sizes": "2,1", "lengths": "7,9"}
 CASES = {
     "ablations": Case(
-        {"max_seq_length": 12, "max_predictions_per_seq": 3, "train_batch_size": 4, "input_batch_size": 8,
-         "records": 20},
-        {("Fine-tuning, lengths of MRPC, grouped by length", "this project, padded"),
-         ("Pre-training with recomputed activations, a step", "this project, activations kept"),
-         ("Pre-training with recomputed activations, memory", "this project, activations kept"),
-         ("Records with dynamic masks, one core", "this project, static masks"),
-         ("Input of one of 4 hosts, one core", "this project, parsing all rows")}),
+        {
+            "max_seq_length": 12,
+            "max_predictions_per_seq": 3,
+            "train_batch_size": 4,
+            "input_batch_size": 8,
+            "records": 20,
+        },
+        {
+            ("Fine-tuning, lengths of MRPC, grouped by length", "this project, padded"),
+            ("Pre-training with recomputed activations, a step", "this project, activations kept"),
+            ("Pre-training with recomputed activations, memory", "this project, activations kept"),
+            ("Records with dynamic masks, one core", "this project, static masks"),
+            ("Input of one of 4 hosts, one core", "this project, parsing all rows"),
+        },
+    ),
     "bfloat16": Case(
-        SHAPES, {(f"Export in bfloat16, {shape} tokens", "this project in float32") for shape in ("2 x 7", "1 x 9")},
-        ("note: PyTorch is not measured: no_such_package cannot be imported; run pip install",)),
+        SHAPES,
+        {
+            (f"Export in bfloat16, {shape} tokens", "this project in float32")
+            for shape in ("2 x 7", "1 x 9")
+        },
+        ("note: PyTorch is not measured: no_such_package cannot be imported; run pip install",),
+    ),
     "encoder": Case(
-        SHAPES, {("Forward pass, 2 x 7 tokens", f"{OFFICIAL} BertEncoder"),
-                 ("Forward pass, 2 x 7 tokens", "the machine's matmul of 64 x 64"),
-                 ("Forward pass, 1 x 9 tokens", f"{OFFICIAL} BertEncoder")}),
+        SHAPES,
+        {
+            ("Forward pass, 2 x 7 tokens", f"{OFFICIAL} BertEncoder"),
+            ("Forward pass, 2 x 7 tokens", "the machine's matmul of 64 x 64"),
+            ("Forward pass, 1 x 9 tokens", f"{OFFICIAL} BertEncoder"),
+        },
+    ),
     "litert": Case(
         {"batch_sizes": "1,3", "lengths": "9,8", "max_seq_length": 10, "sentences": "1,3"},
-        {("LiteRT int8, 1 x 9", f"{OFFICIAL}, float32"), ("LiteRT int8, 3 x 8", f"{OFFICIAL}, float32"),
-         ("LiteRT int8 from text, 1 sentence", f"{OFFICIAL}'s export"),
-         ("LiteRT int8 from text, 3 sentences", f"{OFFICIAL}'s export")},
-        ("note: ONNX Runtime is not measured: no_such_package cannot be imported; run pip install",)),
+        {
+            ("LiteRT int8, 1 x 9", f"{OFFICIAL}, float32"),
+            ("LiteRT int8, 3 x 8", f"{OFFICIAL}, float32"),
+            ("LiteRT int8 from text, 1 sentence", f"{OFFICIAL}'s export"),
+            ("LiteRT int8 from text, 3 sentences", f"{OFFICIAL}'s export"),
+        },
+        (
+            "note: ONNX Runtime is not measured: no_such_package cannot be imported; run pip install",
+        ),
+    ),
     "packing": Case(
         {"train_batch_size": 3, "max_seq_length": 24, "max_predictions_per_seq": 6},
         {("Pre-training at 24 tokens with fixed shapes, packed", "this project, padded")},
-        (r"1\.[5-9]\d* sequences per packed row",)),
+        (r"1\.[5-9]\d* sequences per packed row",),
+    ),
     "pretraining_data": Case(
         {"dupe_factor": 2, "copies": 2},
-        {("Pre-training records, one core", f"{OFFICIAL} create_pretraining_data"),
-         ("Pre-training records, two workers on two cores", "this project, one worker")}),
+        {
+            ("Pre-training records, one core", f"{OFFICIAL} create_pretraining_data"),
+            ("Pre-training records, two workers on two cores", "this project, one worker"),
+        },
+    ),
     "sentence_splitting": Case(
-        {}, {(name, "tf-text StateBasedSentenceBreaker") for name in (
-            "Splitting text into sentences, one core", "Sentence boundaries of a treebank, F1")},
-        (r"sentencex, as used here: precision 100\.0%, recall 66\.7%, F1 80\.0%", r"tf-text \w+: precision \d")),
+        {},
+        {
+            (name, "tf-text StateBasedSentenceBreaker")
+            for name in (
+                "Splitting text into sentences, one core",
+                "Sentence boundaries of a treebank, F1",
+            )
+        },
+        (
+            r"sentencex, as used here: precision 100\.0%, recall 66\.7%, F1 80\.0%",
+            r"tf-text \w+: precision \d",
+        ),
+    ),
     "serving": Case(
         {"max_seq_length": 10, "sentences": "1,3"},
-        {("Served classifier, 1 sentence", f"{OFFICIAL}'s export"),
-         ("Served classifier, 3 sentences", f"{OFFICIAL}'s export")}),
+        {
+            ("Served classifier, 1 sentence", f"{OFFICIAL}'s export"),
+            ("Served classifier, 3 sentences", f"{OFFICIAL}'s export"),
+        },
+    ),
     "tokenization": Case(
         {},
-        {(f"{language} text to ids, one core", peer) for language in ("English", "Korean")
-         for peer in ("tf-text FastBertTokenizer", "tf-text BertTokenizer", "the rules in plain Python")},
-        ("English, this project: the IDs of 0 of 41 lines differ",)),
+        {
+            (f"{language} text to ids, one core", peer)
+            for language in ("English", "Korean")
+            for peer in (
+                "tf-text FastBertTokenizer",
+                "tf-text BertTokenizer",
+                "the rules in plain Python",
+            )
+        },
+        ("English, this project: the IDs of 0 of 41 lines differ",),
+    ),
     "training_step": Case(
         {"train_batch_size": 3, "max_seq_length": 10, "max_predictions_per_seq": 4},
-        {(f"{kind}, a step{in_dtype}", peer)
-         for kind in ("Pre-training, no padding", "Fine-tuning, lengths of MRPC") for in_dtype, peer in (
-             ("", f"{OFFICIAL}, AdamWeightDecay"), (" in bfloat16", "this project in float32"))}),
+        {
+            (f"{kind}, a step{in_dtype}", peer)
+            for kind in ("Pre-training, no padding", "Fine-tuning, lengths of MRPC")
+            for in_dtype, peer in (
+                ("", f"{OFFICIAL}, AdamWeightDecay"),
+                (" in bfloat16", "this project in float32"),
+            )
+        },
+    ),
     "vocabulary": Case(
         {"vocab_sizes": "40,42"},
-        {(f"Learning {size} vocabulary entries", "tf-text's WordPiece learner") for size in (40, 42)},
-        tuple(rf"this project, {size} requested: \d+ entries; \d\.\d+ tokens per word, 0\.00% " for size in (40, 42))),
+        {
+            (f"Learning {size} vocabulary entries", "tf-text's WordPiece learner")
+            for size in (40, 42)
+        },
+        tuple(
+            rf"this project, {size} requested: \d+ entries; \d\.\d+ tokens per word, 0\.00% "
+            for size in (40, 42)
+        ),
+    ),
 }
 
 
@@ -98,9 +189,16 @@ def paths(tmp_path_factory):
     (folder / "text.txt").write_text("\n".join(SENTENCES * 10) + "\n")
     (folder / "documents.txt").write_text(("\n".join(SENTENCES * 2) + "\n\n") * 3)
     (folder / "treebank.conllu").write_text(TREEBANK)
-    files = {"treebank": "treebank.conllu", "bert_config_file": "bert_config.json", "vocab_file": "vocab.txt",
-             "text_file": "text.txt", "english_file": "text.txt", "korean_file": "text.txt",
-             "input_file": "documents.txt", "results_dir": "results"}
+    files = {
+        "treebank": "treebank.conllu",
+        "bert_config_file": "bert_config.json",
+        "vocab_file": "vocab.txt",
+        "text_file": "text.txt",
+        "english_file": "text.txt",
+        "korean_file": "text.txt",
+        "input_file": "documents.txt",
+        "results_dir": "results",
+    }
     return {name: str(folder / file) for name, file in files.items()}
 
 

@@ -14,8 +14,11 @@ TRAINING = ("Fine-tuning", 2.0, {"a peer": 3.0}, "min", ("accuracy 0.9", "accura
 @pytest.fixture
 def settings(tmp_path):
     (tmp_path / "page.md").write_text(f"# Speed\n\n{page.BEGIN}\nold\n{page.END}\n\nMore.\n")
-    return page.PageSettings(results_dir=str(tmp_path / "results"), chart_file=str(tmp_path / "peers.png"),
-                             page_file=str(tmp_path / "page.md"))
+    return page.PageSettings(
+        results_dir=str(tmp_path / "results"),
+        chart_file=str(tmp_path / "peers.png"),
+        page_file=str(tmp_path / "page.md"),
+    )
 
 
 def store(settings, name, *comparisons, left_out=()):
@@ -41,7 +44,9 @@ def test_row_for_each_comparison(settings, tmp_path, monkeypatch, capsys):
     assert text.endswith(f"{page.END}\n\nMore.\n")
     assert "| Tokens | 24.0 MB/s | plain Python: 8.00 MB/s | 3.00 |" in text
     assert "| Forward pass | 5.00 s | a peer: 4.00 s | 0.800 |" in text
-    assert "| Fine-tuning | 2.00 min, accuracy 0.9 | a peer: 3.00 min, accuracy 0.8 | 1.50 |" in text
+    assert (
+        "| Fine-tuning | 2.00 min, accuracy 0.9 | a peer: 3.00 min, accuracy 0.8 | 1.50 |" in text
+    )
     assert "\n\nNot measured: ONNX Runtime, PyTorch." in text
     assert text.count("| comparison |") == 1
     assert "old" not in text
@@ -61,9 +66,18 @@ def test_section_for_each_machine(settings, tmp_path, monkeypatch):
 
 
 def test_the_plot_shows_the_fastest_other_project_of_each_comparison():
-    rows = [{"name": name, "peer": peer, "ratio": ratio} for name, peer, ratio in [
-        (page.PLOTTED[0], "a peer", 3.0), (page.PLOTTED[0], "this project in float32", 1.0),
-        (page.PLOTTED[0], "a fast peer", 2.0), (page.PLOTTED[1], "a peer", 1.5)]]
-    assert page.choose_bars([{"comparisons": rows[:3]}, {"comparisons": rows[3:]}]) == [rows[3], rows[2]]
+    rows = [
+        {"name": name, "peer": peer, "ratio": ratio}
+        for name, peer, ratio in [
+            (page.PLOTTED[0], "a peer", 3.0),
+            (page.PLOTTED[0], "this project in float32", 1.0),
+            (page.PLOTTED[0], "a fast peer", 2.0),
+            (page.PLOTTED[1], "a peer", 1.5),
+        ]
+    ]
+    assert page.choose_bars([{"comparisons": rows[:3]}, {"comparisons": rows[3:]}]) == [
+        rows[3],
+        rows[2],
+    ]
     others = [{"name": "Tokens", "peer": "a peer", "ratio": 0.5 + number} for number in range(9)]
     assert page.choose_bars([{"comparisons": others}]) == others[1:]

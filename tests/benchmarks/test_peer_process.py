@@ -26,10 +26,20 @@ def test_methods_run_in_another_process():
     peer.close()
 
 
-@pytest.mark.parametrize(("packages", "module", "note"), [
-    (["json", "no_such_package"], MODULE, "no_such_package cannot be imported; run pip install -e '.[peers]'"),
-    ([], MODULE, "ValueError: negative")])
+@pytest.mark.parametrize(
+    ("packages", "module", "note"),
+    [
+        (
+            ["json", "no_such_package"],
+            MODULE,
+            "no_such_package cannot be imported; run pip install -e '.[peers]'",
+        ),
+        ([], MODULE, "ValueError: negative"),
+    ],
+)
 def test_a_peer_that_cannot_start_is_a_note(tmp_path, packages, module, note, capsys):
-    with measurements.Results("test", measurements.BenchmarkSettings(results_dir=str(tmp_path))) as results:
+    with measurements.Results(
+        "test", measurements.BenchmarkSettings(results_dir=str(tmp_path))
+    ) as results:
         assert results.start_peer("A peer", packages, module, -1) is None
     assert capsys.readouterr().out == f"note: A peer is not measured: {note}\n"

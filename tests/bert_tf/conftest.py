@@ -35,7 +35,9 @@ def toy_checkpoints(tmp_path_factory):
         (folder / name / "bert_config.json").write_text(toy_servables.CONFIG.to_json())
         if name in toy_servables.TASKS:
             task_metadata.keep(folder / name, toy_servables.TASKS[name])
-        tf.train.Checkpoint(model=toy_servables.make_model(name)).write(str(folder / name / "ckpt-3"))
+        tf.train.Checkpoint(model=toy_servables.make_model(name)).write(
+            str(folder / name / "ckpt-3")
+        )
         (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
     return folder
 

@@ -12,20 +12,32 @@ from bert_tf.config import BertConfig
 from tests import encoders
 
 B, S, H, N, L, V, P, SEGMENTS, LABELS, CHOICES = 2, 5, 6, 3, 2, 23, 4, 8, 9, 7
-CONFIG = BertConfig(vocab_size=V, hidden_size=H, num_hidden_layers=L, num_attention_heads=N, intermediate_size=11,
-                    max_position_embeddings=13, type_vocab_size=SEGMENTS, hidden_dropout_prob=0.2,
-                    attention_probs_dropout_prob=0.3)
+CONFIG = BertConfig(
+    vocab_size=V,
+    hidden_size=H,
+    num_hidden_layers=L,
+    num_attention_heads=N,
+    intermediate_size=11,
+    max_position_embeddings=13,
+    type_vocab_size=SEGMENTS,
+    hidden_dropout_prob=0.2,
+    attention_probs_dropout_prob=0.3,
+)
 FAST = fast.Fast(last_where_read=True, recompute=True, one_hot=True, vocabulary_multiple=8)
 
 
-FEATURES = encoders.make_features(CONFIG, (S, 3)) | {"masked_lm_positions": tf.constant([[4, 0, 3, 1], [2, 0, 1, 1]])}
+FEATURES = encoders.make_features(CONFIG, (S, 3)) | {
+    "masked_lm_positions": tf.constant([[4, 0, 3, 1], [2, 0, 1, 1]])
+}
 
 
 def call(model, features, training=False):
     """Calls a model; models of several texts per example read each text CHOICES times."""
     if isinstance(model, models.BertMultipleChoice | models.BertLongTextClassifier):
-        features = {name: tf.repeat(features[name][:, tf.newaxis], CHOICES, axis=1)
-                    for name in ("input_ids", "input_mask", "segment_ids")}
+        features = {
+            name: tf.repeat(features[name][:, tf.newaxis], CHOICES, axis=1)
+            for name in ("input_ids", "input_mask", "segment_ids")
+        }
     return model(features, training=training)
 
 
@@ -41,16 +53,24 @@ MODELS = {  # Functions of a dtype.
     "BertEncoder": make_encoder,
     "FastEncoder": make_fast_encoder,
     "BertPretrainer": lambda dtype: models.BertPretrainer(make_encoder(dtype)),
-    "BertClassifier": lambda dtype: models.BertClassifier(make_fast_encoder(dtype), LABELS, dropout_rate=0.25),
-    "BertTokenClassifier": lambda dtype: models.BertTokenClassifier(make_encoder(dtype, bilstm_head=True), LABELS),
+    "BertClassifier": lambda dtype: models.BertClassifier(
+        make_fast_encoder(dtype), LABELS, dropout_rate=0.25
+    ),
+    "BertTokenClassifier": lambda dtype: models.BertTokenClassifier(
+        make_encoder(dtype, bilstm_head=True), LABELS
+    ),
     "BertSpanLabeler": lambda dtype: models.BertSpanLabeler(make_encoder(dtype)),
     "BertMultipleChoice": lambda dtype: models.BertMultipleChoice(make_encoder(dtype)),
-    "BertLongTextClassifier": lambda dtype: models.BertLongTextClassifier(make_encoder(dtype), LABELS, pooling="max"),
+    "BertLongTextClassifier": lambda dtype: models.BertLongTextClassifier(
+        make_encoder(dtype), LABELS, pooling="max"
+    ),
 }
 
 OBJECTS = {
     "TotalLoss": losses.pretraining_loss,
     "WarmupDecay": optimization.WarmupDecay(1e-3, 100, 10, power=2.0),
-    "BertAdamW": optimization.create_optimizer(1e-3, 100, 10, weight_decay=0.02, no_decay=["bias"], scale_loss=True),
+    "BertAdamW": optimization.create_optimizer(
+        1e-3, 100, 10, weight_decay=0.02, no_decay=["bias"], scale_loss=True
+    ),
     "Lamb": optimization.create_optimizer(1e-3, 100, 10, "lamb", clip_norm=2.0, beta_2=0.99),
 }

@@ -22,10 +22,15 @@ def measure_difference(folder, model, is_signature=False):
     inputs = {name: tf.constant(value) for name, value in inputs.items()}
     outputs = model(**inputs) if is_signature else model(inputs)
     if is_signature:  # A functional model's signature names the outputs after layers.
-        outputs = {name: next(output for output in outputs.values() if output.shape == value.shape)
-                   for name, value in expected.items()}
+        outputs = {
+            name: next(output for output in outputs.values() if output.shape == value.shape)
+            for name, value in expected.items()
+        }
     assert outputs.keys() == expected.keys()
-    return max(float(np.abs(tf.cast(outputs[name], tf.float32) - value).max()) for name, value in expected.items())
+    return max(
+        float(np.abs(tf.cast(outputs[name], tf.float32) - value).max())
+        for name, value in expected.items()
+    )
 
 
 def main():
@@ -41,7 +46,9 @@ def main():
         model = tf_keras.models.load_model(folder / "saved")
         differences[f"{folder.name} SavedModel"] = measure_difference(folder, model)
         signature = tf.saved_model.load(str(folder / "saved")).signatures["serving_default"]
-        differences[f"{folder.name} signature"] = measure_difference(folder, signature, is_signature=True)
+        differences[f"{folder.name} signature"] = measure_difference(
+            folder, signature, is_signature=True
+        )
     print(json.dumps(differences))
 
 

@@ -11,15 +11,31 @@ from tests.encoders import make_encoder
 from tests.gradients import assert_close, compute_gradients
 
 B, S, V = 3, 11, 40
-CONFIG = BertConfig(V, 12, 2, 3, 20, max_position_embeddings=S, type_vocab_size=2, attention="causal",
-                    hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+CONFIG = BertConfig(
+    V,
+    12,
+    2,
+    3,
+    20,
+    max_position_embeddings=S,
+    type_vocab_size=2,
+    attention="causal",
+    hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+)
 LENGTHS = (11, 7, 4)
-PACKED = [[1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3], [1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0], [1, 1, 2, 2, 2, 2, 2, 0, 0, 0, 0]]
+PACKED = [
+    [1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3],
+    [1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0],
+    [1, 1, 2, 2, 2, 2, 2, 0, 0, 0, 0],
+]
 STARTS = [[0, 4, 7], [0, 6, 0], [0, 2, 0]]
 ENDS = [[3, 6, 10], [5, 8, 5], [1, 6, 1]]
 OPTIONS = {
-    "plain": {}, "fast": {"layers": "unpadded", "last_where_read": True},
-    "compiled": {"layers": "unpadded_compiled"}, "einsum": {"layers": "einsum", "last_where_read": True},
+    "plain": {},
+    "fast": {"layers": "unpadded", "last_where_read": True},
+    "compiled": {"layers": "unpadded_compiled"},
+    "einsum": {"layers": "einsum", "last_where_read": True},
 }
 
 
@@ -27,8 +43,11 @@ OPTIONS = {
 def features(request):
     rng = np.random.default_rng(3)
     mask = np.array(PACKED) if request.param else np.arange(S) < np.array(LENGTHS)[:, np.newaxis]
-    batch = {"input_ids": rng.integers(1, V, [B, S]) * (mask > 0), "input_mask": mask,
-             "segment_ids": rng.integers(0, 2, [B, S])}
+    batch = {
+        "input_ids": rng.integers(1, V, [B, S]) * (mask > 0),
+        "input_mask": mask,
+        "segment_ids": rng.integers(0, 2, [B, S]),
+    }
     if request.param:
         starts = [[row.index(number) if number else 0 for number in row] for row in PACKED]
         batch |= {"positions": np.arange(S) - starts}
@@ -49,10 +68,14 @@ def test_no_position_sees_a_later_one(features, options):
         ids[:, place] = (ids[:, place] + 5) % V
         changed_features = {**features, "input_ids": tf.constant(ids)}
         changed = encoder(changed_features)["sequence_output"].numpy()
-        changed_at_all, *_ = encoder.encode_positions(changed_features, tf.tile(tf.range(S)[tf.newaxis], [B, 1]))
-        sees = (np.arange(S) >= place) & (mask == mask[:, place:place + 1])
+        changed_at_all, *_ = encoder.encode_positions(
+            changed_features, tf.tile(tf.range(S)[tf.newaxis], [B, 1])
+        )
+        sees = (np.arange(S) >= place) & (mask == mask[:, place : place + 1])
         np.testing.assert_array_equal(changed[~sees & (mask > 0)], expected[~sees & (mask > 0)])
-        np.testing.assert_array_equal(changed_at_all[~sees & (mask > 0)], at_all[~sees & (mask > 0)])
+        np.testing.assert_array_equal(
+            changed_at_all[~sees & (mask > 0)], at_all[~sees & (mask > 0)]
+        )
         difference = np.abs(changed - expected).max(axis=-1)
         assert (difference[sees & (mask > 0)] > 1e-4).all()
 
@@ -74,9 +97,21 @@ def test_the_last_token_is_pooled(features, options):
 def test_loss_and_gradients_of_the_fast_encoder(features, options):
     batch, label = dict(features), "label_ids"
     if "positions" in features:
-        batch |= {"sequence_positions": tf.constant(STARTS), label: tf.constant([[0, 1, 1], [1, 0, 0], [0, 1, 0]]),
-                  "sequence_weights": tf.constant([[1.0, 1, 1], [1, 1, 0], [1, 1, 0]])}
+        batch |= {
+            "sequence_positions": tf.constant(STARTS),
+            label: tf.constant([[0, 1, 1], [1, 0, 0], [0, 1, 0]]),
+            "sequence_weights": tf.constant([[1.0, 1, 1], [1, 1, 0], [1, 1, 0]]),
+        }
     else:
         batch |= {label: tf.constant([0, 1, 0])}
-    assert_close(*(compute_gradients(models.BertClassifier(make_encoder(CONFIG, seed=4, **each), 2), batch,
-                                     losses.classification_loss) for each in (options, {})), 2e-5)
+    assert_close(
+        *(
+            compute_gradients(
+                models.BertClassifier(make_encoder(CONFIG, seed=4, **each), 2),
+                batch,
+                losses.classification_loss,
+            )
+            for each in (options, {})
+        ),
+        2e-5,
+    )

@@ -38,17 +38,21 @@ def pretrainer(reference, reference_config):
 
     Keyword arguments of make_encoder.
     """
+
     def make(config=reference_config, **options):
         model = models.BertPretrainer(make_encoder(config, **options))
         load_pretrained(model, str(reference / "pretrain_init.ckpt"))
         return model
+
     return make
 
 
 @pytest.fixture(scope="module")
 def plain(pretrainer, batch):
     """The outputs of a plain encoder in training, and the loss and gradients of a plain model."""
-    return pretrainer().encoder(batch, training=True), compute_gradients(pretrainer(), batch, losses.pretraining_loss)
+    return pretrainer().encoder(batch, training=True), compute_gradients(
+        pretrainer(), batch, losses.pretraining_loss
+    )
 
 
 @pytest.mark.large
@@ -58,16 +62,26 @@ def test_outputs_loss_and_gradients_are_unchanged(pretrainer, batch, plain, opti
     encoded = pretrainer(**options).encoder(batch, training=True)
     is_token = batch["input_mask"].numpy() > 0
     for name in ("sequence_output", "embedding_output"):
-        np.testing.assert_allclose(encoded[name][is_token], expected[name][is_token], rtol=0, atol=CLOSE)
+        np.testing.assert_allclose(
+            encoded[name][is_token], expected[name][is_token], rtol=0, atol=CLOSE
+        )
         if options.get("layers") == "unpadded":
             assert not np.any(encoded[name][~is_token])
     for found, output in zip(encoded["encoder_outputs"], expected["encoder_outputs"], strict=True):
         np.testing.assert_allclose(found[is_token], output[is_token], rtol=0, atol=CLOSE)
-    np.testing.assert_allclose(encoded["pooled_output"], expected["pooled_output"], rtol=0, atol=CLOSE)
-    assert_close(compute_gradients(pretrainer(**options), batch, losses.pretraining_loss), expected_gradients, CLOSE)
+    np.testing.assert_allclose(
+        encoded["pooled_output"], expected["pooled_output"], rtol=0, atol=CLOSE
+    )
+    assert_close(
+        compute_gradients(pretrainer(**options), batch, losses.pretraining_loss),
+        expected_gradients,
+        CLOSE,
+    )
 
 
-@pytest.mark.parametrize(("policy", "relative"), [("float32", 1e-6), ("mixed_bfloat16", 0), ("mixed_float16", 0)])
+@pytest.mark.parametrize(
+    ("policy", "relative"), [("float32", 1e-6), ("mixed_bfloat16", 0), ("mixed_float16", 0)]
+)
 def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch, policy, relative):
     """The product has 126 rows for 120 entries: bit-identical, except in float32 on CPUs without
     AVX-512."""
@@ -75,22 +89,43 @@ def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch
     assert padded(batch)["masked_lm_logits"].shape[-1] == reference_config.vocab_size
     found = compute_gradients(padded, batch, losses.pretraining_loss)
     for name, value in compute_gradients(plain, batch, losses.pretraining_loss).items():
-        np.testing.assert_allclose(found[name], value, rtol=0, atol=relative * np.abs(value).max(), err_msg=name)
+        np.testing.assert_allclose(
+            found[name], value, rtol=0, atol=relative * np.abs(value).max(), err_msg=name
+        )
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(("options", "baseline", "activation"), [
-    ({"recompute": True}, {"layers": "padded"}, "gelu"),
-    ({"last_where_read": True}, {"layers": "padded"}, "gelu"),
-    ({"layers": "unpadded_compiled", "last_where_read": True}, {"layers": "unpadded"}, "gelu_exact"),
-    ({"layers": "unpadded_compiled"}, {"layers": "unpadded"}, "linear"),
-], ids=["recompute", "last_where_read", "compiled", "linear"])
-def test_dropout_masks_depend_on_the_seed_alone(reference_config, pretrainer, batch, options, baseline, activation):
+@pytest.mark.parametrize(
+    ("options", "baseline", "activation"),
+    [
+        ({"recompute": True}, {"layers": "padded"}, "gelu"),
+        ({"last_where_read": True}, {"layers": "padded"}, "gelu"),
+        (
+            {"layers": "unpadded_compiled", "last_where_read": True},
+            {"layers": "unpadded"},
+            "gelu_exact",
+        ),
+        ({"layers": "unpadded_compiled"}, {"layers": "unpadded"}, "linear"),
+    ],
+    ids=["recompute", "last_where_read", "compiled", "linear"],
+)
+def test_dropout_masks_depend_on_the_seed_alone(
+    reference_config, pretrainer, batch, options, baseline, activation
+):
     """Also if `compiled` pads the 78 tokens to 96, and if the last layer is computed in part."""
-    config = dataclasses.replace(reference_config, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3,
-                                 hidden_act=activation)
-    assert_close(*(compute_gradients(pretrainer(config, seed=5, **each), batch, losses.pretraining_loss)
-                   for each in (options, baseline)), CLOSE)
+    config = dataclasses.replace(
+        reference_config,
+        hidden_dropout_prob=0.2,
+        attention_probs_dropout_prob=0.3,
+        hidden_act=activation,
+    )
+    assert_close(
+        *(
+            compute_gradients(pretrainer(config, seed=5, **each), batch, losses.pretraining_loss)
+            for each in (options, baseline)
+        ),
+        CLOSE,
+    )
 
 
 def test_a_compiled_block_in_a_branch_has_a_gradient():
@@ -109,11 +144,15 @@ def test_a_compiled_block_in_a_branch_has_a_gradient():
     np.testing.assert_array_equal(compute_gradient(tf.constant(False)), [[1, 1]])
 
 
-@pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}, {"layers": "unpadded", "last_where_read": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"layers": "unpadded"}, {"layers": "unpadded", "last_where_read": True}]
+)
 @pytest.mark.parametrize("attention", ["bidirectional", "causal"])
 def test_a_batch_of_padding_is_finite(reference_config, options, attention):
     encoder = make_encoder(dataclasses.replace(reference_config, attention=attention), **options)
-    empty = {name: tf.zeros([2, 5], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+    empty = {
+        name: tf.zeros([2, 5], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")
+    }
     assert np.isfinite(encoder(empty)["pooled_output"]).all()
     assert np.isfinite(models.BertClassifier(encoder, 3)(empty)["logits"]).all()
 
@@ -126,11 +165,16 @@ def list_operations(function):
 def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
     """Forward and backward of two blocks: four functions, which all layers of all models call,
     only in training."""
+
     def find_blocks(num_layers, function):
         config = dataclasses.replace(reference_config, num_hidden_layers=num_layers)
         model = models.BertPretrainer(make_encoder(config, layers="compiled"))
-        return {operation.get_attr("f").name for operation in list_operations(lambda: function(model))
-                if "_XlaMustCompile" in operation.node_def.attr and operation.get_attr("_XlaMustCompile")}
+        return {
+            operation.get_attr("f").name
+            for operation in list_operations(lambda: function(model))
+            if "_XlaMustCompile" in operation.node_def.attr
+            and operation.get_attr("_XlaMustCompile")
+        }
 
     def compute_training_gradients(model):
         loss = losses.pretraining_loss(model(batch, training=True), batch)["loss"]
@@ -146,10 +190,15 @@ def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
 def test_last_where_read_computes_fewer_rows(reference_config, batch):
     """With 6 predictions and [CLS], three of the last layer's products have 4 * 7 rows instead
     of 4 * 32."""
+
     def count_rows(**options):
         model = models.BertPretrainer(make_encoder(reference_config, **options))
-        return [operation.outputs[0].shape[0] for operation in list_operations(lambda: model(batch)["masked_lm_logits"])
-                if operation.type == "MatMul"]
+        return [
+            operation.outputs[0].shape[0]
+            for operation in list_operations(lambda: model(batch)["masked_lm_logits"])
+            if operation.type == "MatMul"
+        ]
+
     batch_size, length = batch["input_ids"].shape
     predictions = batch["masked_lm_positions"].shape[1]
     complete, partial = count_rows(layers="padded"), count_rows(last_where_read=True)
@@ -160,28 +209,39 @@ def test_last_where_read_computes_fewer_rows(reference_config, batch):
 
 # Unit roundoff: 2^-8 of bfloat16, 2^-11 of float16. After two layers, activations have sizes from 1
 # to 3.
-@pytest.mark.parametrize(("policy", "tolerance"), [("mixed_bfloat16", 0.1), ("mixed_float16", 0.02)])
+@pytest.mark.parametrize(
+    ("policy", "tolerance"), [("mixed_bfloat16", 0.1), ("mixed_float16", 0.02)]
+)
 def test_outputs_in_16_bits_are_close_to_float32(pretrainer, batch, policy, tolerance):
     plain, mixed = pretrainer(), pretrainer(dtype=policy)
     assert all(variable.dtype == tf.float32 for variable in mixed.trainable_variables)
     encoded = mixed.encoder(batch)
     assert encoded["sequence_output"].dtype == tf_keras.mixed_precision.Policy(policy).compute_dtype
-    difference = np.abs(tf.cast(encoded["sequence_output"], tf.float32) - plain.encoder(batch)["sequence_output"])
+    difference = np.abs(
+        tf.cast(encoded["sequence_output"], tf.float32) - plain.encoder(batch)["sequence_output"]
+    )
     assert 1e-4 < difference.max() < tolerance
     outputs = mixed(batch)
     assert outputs["masked_lm_logits"].dtype == outputs["next_sentence_logits"].dtype == tf.float32
-    np.testing.assert_allclose(losses.pretraining_loss(outputs, batch)["loss"],
-                               losses.pretraining_loss(plain(batch), batch)["loss"], rtol=tolerance / 10)
+    np.testing.assert_allclose(
+        losses.pretraining_loss(outputs, batch)["loss"],
+        losses.pretraining_loss(plain(batch), batch)["loss"],
+        rtol=tolerance / 10,
+    )
 
 
 def test_statistics_of_layer_norm_are_float32():
     """The mean of the inputs, 1028, is not a bfloat16 number."""
     x = tf.cast(1000.0 + tf.reshape(tf.range(64.0) % 8 * 8, [2, 32]), tf.bfloat16)
     normed = tf.cast(LayerNorm(32)(x), tf.float32).numpy()
-    np.testing.assert_allclose(normed, (x.numpy().astype(np.float32) - 1028) / np.sqrt(336), rtol=2**-8)
+    np.testing.assert_allclose(
+        normed, (x.numpy().astype(np.float32) - 1028) / np.sqrt(336), rtol=2**-8
+    )
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-7), ("bfloat16", 2**-8), ("float16", 2**-10)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 1e-7), ("bfloat16", 2**-8), ("float16", 2**-10)]
+)
 def test_softmax_and_its_gradient(dtype, tolerance):
     """Compared with TensorFlow's in float64.
 
@@ -207,5 +267,5 @@ def test_softmax_and_its_gradient(dtype, tolerance):
         assert found.dtype == scores.dtype
         np.testing.assert_allclose(tf.cast(found, tf.float64), value, rtol=0, atol=tolerance)
     operations = compute.get_concrete_function(scores).graph.get_operations()
-    softmax, = (operation for operation in operations if operation.type == "Softmax")
+    (softmax,) = (operation for operation in operations if operation.type == "Softmax")
     assert (len(softmax.outputs[0].consumers()) == 1) == (dtype != "float32")

@@ -63,9 +63,19 @@ print(*(name for name, value in get_state().items() if value != before[name]))
 
 @pytest.mark.timeout(180)  # The fixtures write seven models in three formats.
 def test_the_library_changes_nothing_global(toy_checkpoints, toy_saved_models, toy_litert_files):
-    steps = [(name, str(path), LOAD_OPTIONS.get(name, {}) if path.parent == toy_checkpoints else {}, REQUESTS[name])
-             for name in REQUESTS for path in (
-                 toy_checkpoints / name, *([toy_saved_models / name] if name in ("encoder", "squad") else []),
-                 toy_litert_files / f"{name}.tflite")]
+    steps = [
+        (
+            name,
+            str(path),
+            LOAD_OPTIONS.get(name, {}) if path.parent == toy_checkpoints else {},
+            REQUESTS[name],
+        )
+        for name in REQUESTS
+        for path in (
+            toy_checkpoints / name,
+            *([toy_saved_models / name] if name in ("encoder", "squad") else []),
+            toy_litert_files / f"{name}.tflite",
+        )
+    ]
     done = scripts.run_python("-c", PROCESS, json.dumps(steps), PYTHONWARNINGS="")
     assert (done.returncode, done.stdout) == (0, "\n"), done.stderr

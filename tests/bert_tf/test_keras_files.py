@@ -23,23 +23,32 @@ TEXT = ("input_ids", "input_mask", "segment_ids")
 def make_functional(dtype):
     inputs = {name: tf_keras.Input([None], dtype=tf.int32, name=name) for name in TEXT}
     pooled = models.BertEncoder(keras_cases.CONFIG, seed=5, dtype=dtype)(inputs)["pooled_output"]
-    logits = tf_keras.layers.Dense(4, dtype="float32", name="mine")(tf_keras.layers.Dropout(0.1)(pooled))
+    logits = tf_keras.layers.Dense(4, dtype="float32", name="mine")(
+        tf_keras.layers.Dropout(0.1)(pooled)
+    )
     return tf_keras.Model(inputs, {"logits": logits})
 
 
 def make_models():
     """Returns {name: (model, names of its inputs)}."""
-    fast_encoder = fast.FastEncoder(keras_cases.CONFIG, fast.Fast(
-        layers="unpadded_compiled", last_where_read=True), dtype="mixed_bfloat16")
-    return {"functional": (make_functional("float32"), TEXT),
-            "fast classifier bfloat16": (models.BertClassifier(fast_encoder, 3), TEXT),
-            "pretrainer": (models.BertPretrainer(keras_cases.CONFIG), (*TEXT, "masked_lm_positions"))}
+    fast_encoder = fast.FastEncoder(
+        keras_cases.CONFIG,
+        fast.Fast(layers="unpadded_compiled", last_where_read=True),
+        dtype="mixed_bfloat16",
+    )
+    return {
+        "functional": (make_functional("float32"), TEXT),
+        "fast classifier bfloat16": (models.BertClassifier(fast_encoder, 3), TEXT),
+        "pretrainer": (models.BertPretrainer(keras_cases.CONFIG), (*TEXT, "masked_lm_positions")),
+    }
 
 
 @pytest.mark.timeout(180)
 def test_round_trips_in_a_fresh_process(tmp_path, caplog, recwarn):
     for name, (model, inputs) in make_models().items():
-        model.compile(create_optimizer(1e-3, 10, 1), "sparse_categorical_crossentropy", ["accuracy"])
+        model.compile(
+            create_optimizer(1e-3, 10, 1), "sparse_categorical_crossentropy", ["accuracy"]
+        )
         model.optimizer.build(model.trainable_variables)
         randomize(model)
         inputs = {name: keras_cases.FEATURES[name] for name in inputs}
@@ -48,14 +57,22 @@ def test_round_trips_in_a_fresh_process(tmp_path, caplog, recwarn):
         model.save(tmp_path / name / "model.keras")
         model.save_weights(tmp_path / name / "model.weights.h5")
         np.savez(tmp_path / name / "inputs.npz", **inputs)
-        np.savez(tmp_path / name / "outputs.npz", **{name: tf.cast(value, tf.float32)
-                                                     for name, value in outputs.items()})
+        np.savez(
+            tmp_path / name / "outputs.npz",
+            **{name: tf.cast(value, tf.float32) for name, value in outputs.items()},
+        )
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
     # TensorFlow and Keras use parts of Python that 3.12 and 3.13 deprecate.
-    assert [str(each.message) for each in recwarn if not issubclass(each.category, DeprecationWarning)] == []
+    assert [
+        str(each.message) for each in recwarn if not issubclass(each.category, DeprecationWarning)
+    ] == []
 
-    process = scripts.run_python(pathlib.Path(__file__).parent / "keras_reader.py", tmp_path, TF_CPP_MIN_LOG_LEVEL="3",
-                                 CUDA_VISIBLE_DEVICES="")
+    process = scripts.run_python(
+        pathlib.Path(__file__).parent / "keras_reader.py",
+        tmp_path,
+        TF_CPP_MIN_LOG_LEVEL="3",
+        CUDA_VISIBLE_DEVICES="",
+    )
     assert process.returncode == 0, process.stderr[-3000:]
     assert "warning" not in process.stderr.lower(), process.stderr
     differences = json.loads(process.stdout.splitlines()[-1])

@@ -24,8 +24,11 @@ def randomize(layer):
 
 
 def assert_equal(found, expected):
-    tf.nest.map_structure(np.testing.assert_array_equal, tf.nest.map_structure(np.asarray, found),
-                          tf.nest.map_structure(np.asarray, expected))
+    tf.nest.map_structure(
+        np.testing.assert_array_equal,
+        tf.nest.map_structure(np.asarray, found),
+        tf.nest.map_structure(np.asarray, expected),
+    )
 
 
 @pytest.mark.large
@@ -36,8 +39,12 @@ def test_a_training_step_changes_all_used_variables(name):
     variables, before = model.trainable_variables, model.get_weights()
     with tf.GradientTape() as tape:
         outputs = tf.nest.flatten(call(model, FEATURES, training=True))
-        loss = tf.add_n([tf.reduce_mean(tf.square(tf.cast(each, tf.float32) - 1.0)) for each in outputs])
-    create_optimizer(0.1, 10, 0).apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        loss = tf.add_n(
+            [tf.reduce_mean(tf.square(tf.cast(each, tf.float32) - 1.0)) for each in outputs]
+        )
+    create_optimizer(0.1, 10, 0).apply_gradients(
+        zip(tape.gradient(loss, variables), variables, strict=True)
+    )
     for variable, old in zip(model.weights, before, strict=True):
         is_unused = "pooler" in variable.name and name in ("BertTokenClassifier", "BertSpanLabeler")
         assert np.isfinite(variable).all(), variable.name
@@ -51,11 +58,20 @@ def test_graphs_files_and_configs(name, dtype, tmp_path, caplog):
     model = MODELS[name](dtype)
     randomize(model)
     eager = call(model, FEATURES)
-    graph = tf.function(lambda features: call(model, features), input_signature=[{
-        name: tf.TensorSpec([None, None], value.dtype) for name, value in FEATURES.items()}])
+    graph = tf.function(
+        lambda features: call(model, features),
+        input_signature=[
+            {name: tf.TensorSpec([None, None], value.dtype) for name, value in FEATURES.items()}
+        ],
+    )
     tolerance = 1e-5 if dtype == "float32" else 0.1
-    tf.nest.map_structure(lambda one, other: np.testing.assert_allclose(
-        tf.cast(one, tf.float32), tf.cast(other, tf.float32), rtol=tolerance, atol=tolerance), eager, graph(FEATURES))
+    tf.nest.map_structure(
+        lambda one, other: np.testing.assert_allclose(
+            tf.cast(one, tf.float32), tf.cast(other, tf.float32), rtol=tolerance, atol=tolerance
+        ),
+        eager,
+        graph(FEATURES),
+    )
 
     caplog.clear()  # TensorFlow reports a new function for each case as retracing.
     model.save(tmp_path / "model.keras")
@@ -86,7 +102,9 @@ def test_object(name):
 
 def test_other_losses_cannot_be_saved():
     with pytest.raises(InputError, match=r"only the losses of bert_tf\.losses can be saved"):
-        losses.TotalLoss(losses.Term("loss", lambda outputs, features: outputs, lambda features: 1)).get_config()
+        losses.TotalLoss(
+            losses.Term("loss", lambda outputs, features: outputs, lambda features: 1)
+        ).get_config()
 
 
 def test_frozen_layers_stay_frozen():
@@ -94,7 +112,9 @@ def test_frozen_layers_stay_frozen():
     model.encoder.embeddings.trainable = False
     model.encoder.encoder_layers[0].trainable = False
     again = models.BertClassifier.from_config(model.get_config())
-    assert [each.name for each in again.trainable_weights] == [each.name for each in model.trainable_weights]
+    assert [each.name for each in again.trainable_weights] == [
+        each.name for each in model.trainable_weights
+    ]
     masked_lm = models.BertPretrainer(CONFIG, sentence_label=None)
     again = models.BertPretrainer.from_config(masked_lm.get_config())
     assert not again.encoder.pooler.trainable
@@ -110,9 +130,15 @@ def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path):
     call(model, FEATURES)
 
     def assert_reported(layer):
-        for save in (model.get_config, lambda: model.save(tmp_path / "model.keras"),
-                     lambda: model.save(tmp_path / "saved")):
-            with pytest.raises(InputError, match=f"^layer '{layer}' has a hook, or other weights than its constructor"):
+        for save in (
+            model.get_config,
+            lambda: model.save(tmp_path / "model.keras"),
+            lambda: model.save(tmp_path / "saved"),
+        ):
+            with pytest.raises(
+                InputError,
+                match=f"^layer '{layer}' has a hook, or other weights than its constructor",
+            ):
                 save()
 
     hook = Doubled()

@@ -22,16 +22,27 @@ def test_terms_by_hand():
     """
     items, one = lambda outputs, features: outputs, lambda features: 1
     counted = Term("loss", items, lambda features: features["counts"])
-    outputs, features = tf.constant([1.0, 2.0, 4.0, 8.0]), {"counts": tf.constant([1.0, 0.0, 3.0, 2.0])}
+    outputs, features = (
+        tf.constant([1.0, 2.0, 4.0, 8.0]),
+        {"counts": tf.constant([1.0, 0.0, 3.0, 2.0])},
+    )
     cases = [
         ([counted], {"loss": (1 + 12 + 16) / 6}),
         ([dataclasses.replace(counted, guard=2.0)], {"loss": 29 / 8}),
         ([Term("loss", items, lambda features: 2)], {"loss": 15 / 8}),
-        ([Term("loss", items, lambda features: tf.reduce_sum(features["counts"]))], {"loss": 15 / 6}),
-        ([Term("a", items, one, 2.0), Term("b", items, lambda features: 2, 4.0)],
-         {"loss": 2 * 15 / 4 + 4 * 15 / 8, "a": 15 / 4, "b": 15 / 8}),
-        ([Term("a", items, one, 0.5), dataclasses.replace(counted, name="a", factor=0.5)],
-         {"loss": (15 / 4 + 29 / 6) / 2, "a": 15 / 4 + 29 / 6})]
+        (
+            [Term("loss", items, lambda features: tf.reduce_sum(features["counts"]))],
+            {"loss": 15 / 6},
+        ),
+        (
+            [Term("a", items, one, 2.0), Term("b", items, lambda features: 2, 4.0)],
+            {"loss": 2 * 15 / 4 + 4 * 15 / 8, "a": 15 / 4, "b": 15 / 8},
+        ),
+        (
+            [Term("a", items, one, 0.5), dataclasses.replace(counted, name="a", factor=0.5)],
+            {"loss": (15 / 4 + 29 / 6) / 2, "a": 15 / 4 + 29 / 6},
+        ),
+    ]
     for terms, expected in cases:
         loss = TotalLoss(*terms)
         assert loss.names == tuple(expected)
@@ -42,8 +53,11 @@ def test_terms_by_hand():
 
 def test_a_batch_without_predictions():
     outputs = {"masked_lm_logits": normal(2, 2, 3), "next_sentence_logits": normal(2, 2)}
-    features = {"masked_lm_ids": tf.constant([[0, 2], [1, 0]]), "masked_lm_weights": tf.zeros([2, 2]),
-                "next_sentence_labels": tf.constant([[1], [0]])}
+    features = {
+        "masked_lm_ids": tf.constant([[0, 2], [1, 0]]),
+        "masked_lm_weights": tf.zeros([2, 2]),
+        "next_sentence_labels": tf.constant([[1], [0]]),
+    }
     assert float(losses.pretraining_loss(outputs, features)["masked_lm_loss"]) == 0
 
 
@@ -56,15 +70,25 @@ def test_regression_loss():
 def test_multi_label_loss():
     outputs = {"logits": tf.constant([[0.0, 2.0, -3.0], [0.0, 0.0, 0.0]])}
     sigmoid = 1 / (1 + np.exp(-np.array([0.0, 2.0, -3.0])))
-    expected = -np.mean([np.log(sigmoid[0]), np.log(1 - sigmoid[1]), np.log(1 - sigmoid[2]), *3 * [np.log(0.5)]])
-    found = losses.multi_label_loss(outputs, {"label_ids": tf.constant([[1, 0, 0], [0, 1, 1]])})["loss"]
+    expected = -np.mean(
+        [np.log(sigmoid[0]), np.log(1 - sigmoid[1]), np.log(1 - sigmoid[2]), *3 * [np.log(0.5)]]
+    )
+    found = losses.multi_label_loss(outputs, {"label_ids": tf.constant([[1, 0, 0], [0, 1, 1]])})[
+        "loss"
+    ]
     assert float(found) == pytest.approx(expected, rel=1e-6)
 
 
 def test_span_loss_by_hand():
-    outputs = {"start_logits": tf.constant([[0.0, np.log(3), 0, 0]]), "end_logits": tf.zeros([1, 4])}
-    features = {"start_positions": tf.constant([[1]]), "end_positions": tf.constant([[2]]),
-                "input_mask": tf.constant([[1, 1, 1, 0]])}
+    outputs = {
+        "start_logits": tf.constant([[0.0, np.log(3), 0, 0]]),
+        "end_logits": tf.zeros([1, 4]),
+    }
+    features = {
+        "start_positions": tf.constant([[1]]),
+        "end_positions": tf.constant([[2]]),
+        "input_mask": tf.constant([[1, 1, 1, 0]]),
+    }
     # The probabilities of the labels are 3/6 and 1/4; without the padding, 3/5 and 1/3.
     for ignore_padding, expected in ((False, np.log(8) / 2), (True, np.log(5) / 2)):
         loss = losses.create_span_loss(ignore_padding)
@@ -88,6 +112,8 @@ def test_token_loss_by_hand():
     wider = tf.constant(wider)
     with tf.GradientTape() as tape:
         tape.watch(wider)
-        loss = losses.token_classification_loss({"logits": wider}, {"label_ids": tf.fill([2, 8], -1)})["loss"]
+        loss = losses.token_classification_loss(
+            {"logits": wider}, {"label_ids": tf.fill([2, 8], -1)}
+        )["loss"]
     assert loss == 0
     assert not tape.gradient(loss, wider).numpy().any()

@@ -18,15 +18,22 @@ from tests.numpy_lstm import bidirectional
 
 def test_a_sequence_longer_than_the_position_embeddings():
     too_long = {name: tf.ones([B, 14], tf.int32) for name in FEATURES}
-    with pytest.raises(ValueError, match="the sequence length, 14, is greater than max_position_embeddings, 13"):
+    with pytest.raises(
+        ValueError, match="the sequence length, 14, is greater than max_position_embeddings, 13"
+    ):
         models.BertEncoder(CONFIG)(too_long)
 
 
-@pytest.mark.parametrize("options", [{}, {"layers": "unpadded", "last_where_read": True}, {"one_hot": True}])
-@pytest.mark.parametrize(("name", "value", "message"), [
-    ("segment_ids", CONFIG.type_vocab_size, "segment_ids must be from 0 to 7, but contain 8"),
-    ("input_ids", -1, f"input_ids must be from 0 to {V - 1}, but contain -1"),
-])
+@pytest.mark.parametrize(
+    "options", [{}, {"layers": "unpadded", "last_where_read": True}, {"one_hot": True}]
+)
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("segment_ids", CONFIG.type_vocab_size, "segment_ids must be from 0 to 7, but contain 8"),
+        ("input_ids", -1, f"input_ids must be from 0 to {V - 1}, but contain -1"),
+    ],
+)
 def test_eager_calls_check_ids(options, name, value, message):
     invalid = FEATURES[name].numpy()
     invalid[1, 2] = value
@@ -37,28 +44,51 @@ def test_eager_calls_check_ids(options, name, value, message):
             model({**FEATURES, name: tf.constant(invalid)})
 
 
-@pytest.mark.parametrize("make", [
-    models.BertEncoder, models.BertPretrainer, lambda config: models.BertClassifier(config, LABELS),
-    models.BertMultipleChoice, lambda config: models.BertLongTextClassifier(config, LABELS)])
-@pytest.mark.parametrize("invalid", [
-    {name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "input_mask")}, tf.ones([1, 2], tf.int32)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        models.BertEncoder,
+        models.BertPretrainer,
+        lambda config: models.BertClassifier(config, LABELS),
+        models.BertMultipleChoice,
+        lambda config: models.BertLongTextClassifier(config, LABELS),
+    ],
+)
+@pytest.mark.parametrize(
+    "invalid",
+    [
+        {name: tf.ones([1, 2], tf.int32) for name in ("input_ids", "input_mask")},
+        tf.ones([1, 2], tf.int32),
+    ],
+)
 def test_other_features(make, invalid):
-    with pytest.raises(InputError, match=r"^`features` must be a dict of input_ids, input_mask, segment_ids; BertTok"):
+    with pytest.raises(
+        InputError,
+        match=r"^`features` must be a dict of input_ids, input_mask, segment_ids; BertTok",
+    ):
         make(CONFIG)(invalid)
 
 
 def test_features_of_64_bits():
     """Other tokenizers return them; NumPy's integers have them."""
-    model = models.BertClassifier(make_encoder(CONFIG, layers="unpadded", last_where_read=True), LABELS)
+    model = models.BertClassifier(
+        make_encoder(CONFIG, layers="unpadded", last_where_read=True), LABELS
+    )
     expected = model(FEATURES)["logits"]
-    for features in ({name: tf.cast(value, tf.int64) for name, value in FEATURES.items()},
-                     {name: value.numpy().astype(np.int64) for name, value in FEATURES.items()}):
+    for features in (
+        {name: tf.cast(value, tf.int64) for name, value in FEATURES.items()},
+        {name: value.numpy().astype(np.int64) for name, value in FEATURES.items()},
+    ):
         np.testing.assert_array_equal(model(features)["logits"], expected)
-        np.testing.assert_allclose(model.predict(features, verbose=0)["logits"], expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(
+            model.predict(features, verbose=0)["logits"], expected, rtol=0, atol=1e-5
+        )
 
 
 def test_initial_weights_depend_on_the_seed_alone():
-    first, again, other = (models.BertPretrainer(models.BertEncoder(CONFIG, seed=seed)) for seed in (5, 5, 6))
+    first, again, other = (
+        models.BertPretrainer(models.BertEncoder(CONFIG, seed=seed)) for seed in (5, 5, 6)
+    )
     for a, b, c in zip(first.variables, again.variables, other.variables, strict=True):
         np.testing.assert_array_equal(a, b)
         if "kernel" in a.name or ("embeddings" in a.name and "LayerNorm" not in a.name):
@@ -113,7 +143,9 @@ def test_dropout_and_its_gradient_have_the_same_mask():
 
 @pytest.mark.parametrize(("hidden", "attention"), [(0.3, 0.0), (0.0, 0.3)])
 def test_hidden_and_attention_dropout_have_separate_rates(hidden, attention):
-    config = dataclasses.replace(CONFIG, hidden_dropout_prob=hidden, attention_probs_dropout_prob=attention)
+    config = dataclasses.replace(
+        CONFIG, hidden_dropout_prob=hidden, attention_probs_dropout_prob=attention
+    )
     encoder = models.BertEncoder(config)
     plain, training = encoder(FEATURES), encoder(FEATURES, training=True)
     assert np.any(training["embedding_output"] == 0) == (hidden > 0)
@@ -125,7 +157,9 @@ def test_pretraining_heads_have_no_dropout():
     model, parts = (models.BertPretrainer(models.BertEncoder(CONFIG, seed=5)) for _ in range(2))
     outputs = model(FEATURES, training=True)
     encoded = parts.encoder(FEATURES, training=True)
-    np.testing.assert_array_equal(outputs["next_sentence_logits"], parts.next_sentence(encoded["pooled_output"]))
+    np.testing.assert_array_equal(
+        outputs["next_sentence_logits"], parts.next_sentence(encoded["pooled_output"])
+    )
     masked = tf.gather(encoded["sequence_output"], FEATURES["masked_lm_positions"], batch_dims=1)
     logits = parts.masked_lm(tf.reshape(masked, [-1, H]), parts.encoder.embeddings)
     np.testing.assert_array_equal(outputs["masked_lm_logits"], tf.reshape(logits, [B, P, V]))
@@ -137,8 +171,16 @@ def test_layer_norm_of_a_small_variance():
     np.testing.assert_allclose(LayerNorm(2)(tf.constant([[0.0, 1e-4]])), [[-1, 1]], rtol=1e-3)
 
 
-@pytest.mark.parametrize(("activation", "expected"), [
-    ("gelu", -0.158808), ("gelu_exact", -0.158655), ("relu", 0.0), ("tanh", -0.761594), ("linear", -1.0)])
+@pytest.mark.parametrize(
+    ("activation", "expected"),
+    [
+        ("gelu", -0.158808),
+        ("gelu_exact", -0.158655),
+        ("relu", 0.0),
+        ("tanh", -0.761594),
+        ("linear", -1.0),
+    ],
+)
 def test_activations(activation, expected):
     """At -1, the tanh form of GELU and the exact one differ in the fourth digit."""
     layer = Projection(2, 3, WeightInitializer(1.0, 0), activation, name="dense")
@@ -158,8 +200,13 @@ def test_pooled_logits_of_long_texts(pooling, pool, options):
     texts = {name: tf.reshape(value, [3, 4, 5]) for name, value in windows.items()}
     plain = models.BertClassifier(models.BertEncoder(config, seed=5), 3)
     model = models.BertLongTextClassifier(make_encoder(config, seed=5, **options), 3, pooling)
-    expected = [pool(plain({name: values[number, :count] for name, values in texts.items()})["logits"], axis=0)
-                for number, count in enumerate((2, 4, 1))]
+    expected = [
+        pool(
+            plain({name: values[number, :count] for name, values in texts.items()})["logits"],
+            axis=0,
+        )
+        for number, count in enumerate((2, 4, 1))
+    ]
     np.testing.assert_allclose(model(texts)["logits"], expected, rtol=0, atol=1e-5)
     observed = model(texts, return_attention_scores=True)
     np.testing.assert_allclose(observed["logits"], expected, rtol=0, atol=1e-5)
@@ -168,13 +215,18 @@ def test_pooled_logits_of_long_texts(pooling, pool, options):
 
 
 LENGTHS = (7, 1, 4, 5)
-WITH_BILSTM = dataclasses.replace(CONFIG, attention="causal", bilstm_head=True, initializer_range=0.3)
+WITH_BILSTM = dataclasses.replace(
+    CONFIG, attention="causal", bilstm_head=True, initializer_range=0.3
+)
 ROWS = make_features(WITH_BILSTM, LENGTHS)
 CHOICES = {name: tf.reshape(value, [2, 2, 7]) for name, value in ROWS.items()}
-MODELS = {"classifier": lambda encoder: models.BertClassifier(encoder, LABELS),
-          "tagger": lambda encoder: models.BertTokenClassifier(encoder, LABELS),
-          "spans": models.BertSpanLabeler, "choices": models.BertMultipleChoice,
-          "long texts": lambda encoder: models.BertLongTextClassifier(encoder, LABELS)}
+MODELS = {
+    "classifier": lambda encoder: models.BertClassifier(encoder, LABELS),
+    "tagger": lambda encoder: models.BertTokenClassifier(encoder, LABELS),
+    "spans": models.BertSpanLabeler,
+    "choices": models.BertMultipleChoice,
+    "long texts": lambda encoder: models.BertLongTextClassifier(encoder, LABELS),
+}
 
 
 def read_plainly(model):
@@ -182,7 +234,9 @@ def read_plainly(model):
     NumPy."""
     states = make_encoder(WITH_BILSTM)(ROWS)["sequence_output"].numpy()
     weights = [variable.numpy() for variable in model.bilstm.trainable_variables]
-    return [bidirectional(row[:length], weights) for row, length in zip(states, LENGTHS, strict=True)]
+    return [
+        bidirectional(row[:length], weights) for row, length in zip(states, LENGTHS, strict=True)
+    ]
 
 
 def apply_head(model, vectors):
@@ -191,10 +245,12 @@ def apply_head(model, vectors):
 
 def summarize(outputs):
     """Returns the last output of each direction, [rows, H]."""
-    return np.stack([np.concatenate([row[-1, :H // 2], row[0, H // 2:]]) for row in outputs])
+    return np.stack([np.concatenate([row[-1, : H // 2], row[0, H // 2 :]]) for row in outputs])
 
 
-@pytest.mark.parametrize("options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"])
+@pytest.mark.parametrize(
+    "options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"]
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs_with_a_bilstm(name, options):
     model = MODELS[name](make_encoder(WITH_BILSTM, **options))
@@ -205,7 +261,7 @@ def test_outputs_with_a_bilstm(name, options):
     if name in ("tagger", "spans"):
         found = outputs["logits"] if name == "tagger" else tf.stack(list(outputs.values()), axis=-1)
         for row, logits in zip(rows, found.numpy(), strict=True):
-            np.testing.assert_allclose(logits[:len(row)], apply_head(model, row), atol=2e-6)
+            np.testing.assert_allclose(logits[: len(row)], apply_head(model, row), atol=2e-6)
     else:
         expected = apply_head(model, summarize(rows))
         if name != "classifier":

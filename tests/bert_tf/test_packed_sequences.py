@@ -24,10 +24,15 @@ def batches():
     rng = np.random.default_rng(7)
     sequences = []
     for length, num_masks in zip(LENGTHS, MASKS, strict=True):
-        sequences.append({
-            "input_ids": rng.integers(5, 120, length), "segment_ids": np.arange(length) >= length // 2,
-            "masks": np.sort(rng.permutation(np.arange(1, length - 1))[:num_masks]),
-            "masked_lm_ids": rng.integers(5, 120, num_masks), "label": rng.integers(0, 2)})
+        sequences.append(
+            {
+                "input_ids": rng.integers(5, 120, length),
+                "segment_ids": np.arange(length) >= length // 2,
+                "masks": np.sort(rng.permutation(np.arange(1, length - 1))[:num_masks]),
+                "masked_lm_ids": rng.integers(5, 120, num_masks),
+                "label": rng.integers(0, 2),
+            }
+        )
     separate = pack(sequences, [(number,) for number in range(len(LENGTHS))])
     for name in ("positions", "next_sentence_positions", "next_sentence_weights"):
         del separate[name]
@@ -36,11 +41,15 @@ def batches():
 
 
 def pack(sequences, packs):
-    features = {name: np.zeros((len(packs), width), np.float32 if name.endswith("weights") else np.int32)
-                for names, width in ((("input_ids", "input_mask", "segment_ids", "positions"), S),
-                                     (("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"), P),
-                                     (tuple(f"next_sentence_{name}" for name in ("positions", "labels", "weights")), K))
-                for name in names}
+    features = {
+        name: np.zeros((len(packs), width), np.float32 if name.endswith("weights") else np.int32)
+        for names, width in (
+            (("input_ids", "input_mask", "segment_ids", "positions"), S),
+            (("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"), P),
+            (tuple(f"next_sentence_{name}" for name in ("positions", "labels", "weights")), K),
+        )
+        for name in names
+    }
     for row, numbers in enumerate(packs):
         start = first = 0
         for place, number in enumerate(numbers):
@@ -62,18 +71,33 @@ def pack(sequences, packs):
 
 @pytest.mark.large
 @pytest.mark.parametrize("label", ["next_sentence", None])
-@pytest.mark.parametrize("options", [
-    {}, {"layers": "unpadded"}, {"layers": "unpadded", "last_where_read": True},
-    {"layers": "einsum", "one_hot": True, "last_where_read": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"layers": "unpadded"},
+        {"layers": "unpadded", "last_where_read": True},
+        {"layers": "einsum", "one_hot": True, "last_where_read": True},
+    ],
+)
 def test_losses_and_gradients(reference_config, batches, options, label):
     separate, packed = batches
-    config = dataclasses.replace(reference_config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    found, expected = (compute_gradients(
-        BertPretrainer(make_encoder(config, seed=3, **options), sentence_label=label), features,
-        create_pretraining_loss(label)) for features in (packed, separate))
+    config = dataclasses.replace(
+        reference_config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    found, expected = (
+        compute_gradients(
+            BertPretrainer(make_encoder(config, seed=3, **options), sentence_label=label),
+            features,
+            create_pretraining_loss(label),
+        )
+        for features in (packed, separate)
+    )
     np.testing.assert_allclose(found["loss"], expected["loss"], rtol=1e-6)
     assert found.keys() == expected.keys()
     assert any("pooler" in name for name in expected) == bool(label)
     for name, gradient in expected.items():
         # The gradient of the key bias is only rounding: it shifts all scores of a row equally.
-        assert "qkv/bias" in name or tf.norm(found[name] - gradient) / tf.norm(gradient) < 1e-6, name
+        assert "qkv/bias" in name or tf.norm(found[name] - gradient) / tf.norm(gradient) < 1e-6, (
+            name
+        )

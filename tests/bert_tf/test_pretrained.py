@@ -19,7 +19,10 @@ TEXTS = ["a dog", "the fox jumps", "it is over the lazy dog", ""]
 
 
 def encode(toy_tokenizer):
-    return {name: tf.constant(value) for name, value in toy_tokenizer.encode(TEXTS, max_seq_length=16).items()}
+    return {
+        name: tf.constant(value)
+        for name, value in toy_tokenizer.encode(TEXTS, max_seq_length=16).items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +30,9 @@ def trained(toy_tokenizer):
     """A classifier of three labels, trained by `fit` with a loss of this project."""
     model = models.BertClassifier(make_encoder(toy_servables.CONFIG, seed=3), 3)
     model.compile(bert_tf.create_optimizer(1e-2, 6, 1), loss=losses.classification_loss)
-    batches = tf.data.Dataset.from_tensors((encode(toy_tokenizer), tf.constant([0, 1, 2, 1]))).repeat(6)
+    batches = tf.data.Dataset.from_tensors(
+        (encode(toy_tokenizer), tf.constant([0, 1, 2, 1]))
+    ).repeat(6)
     history = model.fit(batches, epochs=1, steps_per_epoch=6, verbose=0).history
     assert history.keys() == {"loss"}
     return model
@@ -47,9 +52,16 @@ def test_load_predicts_what_the_model_predicts(trained, saved, toy_tokenizer):
     np.testing.assert_allclose(loaded(text=TEXTS)["probabilities"], expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(("model_class", "arguments"), [
-    (models.BertTokenClassifier, {"num_labels": 4}), (models.BertSpanLabeler, {}), (models.BertMultipleChoice, {}),
-    (models.BertPretrainer, {})], ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize(
+    ("model_class", "arguments"),
+    [
+        (models.BertTokenClassifier, {"num_labels": 4}),
+        (models.BertSpanLabeler, {}),
+        (models.BertMultipleChoice, {}),
+        (models.BertPretrainer, {}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
 def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class, arguments):
     encoder = models.BertEncoder.from_pretrained(saved, fast=False)
     assert type(encoder) is models.BertEncoder
@@ -59,7 +71,8 @@ def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class
         model = model_class.from_pretrained(tmp_path / "encoder", **arguments)
     messages = [str(warning.message) for warning in caught if warning.category is UserWarning]
     assert ["keep their random initial values" in message for message in messages] == (
-        [True] if model_class is models.BertPretrainer else [])
+        [True] if model_class is models.BertPretrainer else []
+    )
     assert type(model.encoder) is fast.FastEncoder
     kernel = model.encoder.encoder_layers[0].attention.qkv.kernel
     np.testing.assert_array_equal(kernel, encoder.encoder_layers[0].attention.qkv.kernel)
@@ -73,12 +86,22 @@ def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class
             np.testing.assert_array_equal(variable, expected, err_msg=variable.name)
 
 
-@pytest.mark.parametrize(("model_class", "sizes", "message"), [
-    (models.BertLongTextClassifier, {"window_stride": 4}, "required by"),
-    (models.BertLongTextClassifier, {}, "required by"), (models.BertClassifier, {"max_windows": 2}, "only for")])
-def test_windows_belong_to_classifiers_of_long_texts(saved, toy_tokenizer, tmp_path, model_class, sizes, message):
+@pytest.mark.parametrize(
+    ("model_class", "sizes", "message"),
+    [
+        (models.BertLongTextClassifier, {"window_stride": 4}, "required by"),
+        (models.BertLongTextClassifier, {}, "required by"),
+        (models.BertClassifier, {"max_windows": 2}, "only for"),
+    ],
+)
+def test_windows_belong_to_classifiers_of_long_texts(
+    saved, toy_tokenizer, tmp_path, model_class, sizes, message
+):
     model = model_class(models.BertEncoder.from_pretrained(saved), 3)
-    with pytest.raises(InputError, match=f"`window_stride` and `max_windows` are {message} a BertLongTextClassifier"):
+    with pytest.raises(
+        InputError,
+        match=f"`window_stride` and `max_windows` are {message} a BertLongTextClassifier",
+    ):
         model.save_pretrained(tmp_path / "model", toy_tokenizer, **sizes)
 
 
@@ -86,38 +109,55 @@ def test_the_loss_of_compile_is_the_loss_of_the_project(toy_tokenizer):
     """For a dict of labels too; `fit` averages over the examples of all batches."""
     model = models.BertSpanLabeler(make_encoder(toy_servables.CONFIG, seed=3))
     features = encode(toy_tokenizer)
-    labels = {"start_positions": tf.constant([[0], [1], [2], [0]]), "end_positions": tf.constant([[1], [1], [3], [0]])}
+    labels = {
+        "start_positions": tf.constant([[0], [1], [2], [0]]),
+        "end_positions": tf.constant([[1], [1], [3], [0]]),
+    }
     loss = losses.create_span_loss()
     model.compile(loss=loss)
     found = model.evaluate(features, labels, batch_size=3, verbose=0)
-    assert found == pytest.approx(float(loss(model(features), {**features, **labels})["loss"]), rel=1e-5)
+    assert found == pytest.approx(
+        float(loss(model(features), {**features, **labels})["loss"]), rel=1e-5
+    )
     custom = tf_keras.Sequential([tf_keras.layers.Dense(2)])
     custom.compile(loss=losses.classification_loss)
-    with pytest.raises(Exception, match=r"use it as the only `loss` in `compile` of a model of bert_tf.models"):
+    with pytest.raises(
+        Exception, match=r"use it as the only `loss` in `compile` of a model of bert_tf.models"
+    ):
         custom.fit(tf.zeros([2, 3]), tf.zeros([2, 1]), verbose=0)
 
 
 def test_another_number_of_labels(saved):
-    with pytest.warns(UserWarning, match="has the head of another number of outputs; only its encoder is loaded"):
+    with pytest.warns(
+        UserWarning, match="has the head of another number of outputs; only its encoder is loaded"
+    ):
         assert models.BertClassifier.from_pretrained(saved, num_labels=2).num_labels == 2
 
 
 def test_xla_requires_static_shapes(saved, toy_tokenizer):
     model = models.BertClassifier.from_pretrained(saved)
     model.compile(loss=losses.classification_loss, jit_compile=True)
-    with pytest.raises(Exception, match=r"`jit_compile` cannot be used .*; create the model with `fast=False`"):
+    with pytest.raises(
+        Exception, match=r"`jit_compile` cannot be used .*; create the model with `fast=False`"
+    ):
         model.fit(encode(toy_tokenizer), tf.constant([0, 1, 2, 1]), verbose=0)
 
 
 def test_rejected_directories_and_arguments(trained, saved, toy_tokenizer, tmp_path):
-    with pytest.raises(InputError, match=r"`num_labels` is required: .* is not a fine-tuned token_classifier"):
+    with pytest.raises(
+        InputError, match=r"`num_labels` is required: .* is not a fine-tuned token_classifier"
+    ):
         models.BertTokenClassifier.from_pretrained(saved)
     for public_class in (models.BertEncoder, bert_tf.BertTokenizer):
-        with pytest.raises(InputError, match="`path`=bert-base-cased: does not exist; to download a model: hf "):
+        with pytest.raises(
+            InputError, match="`path`=bert-base-cased: does not exist; to download a model: hf "
+        ):
             public_class.from_pretrained("bert-base-cased")
     with pytest.raises(InputError, match="`labels` has 2 names, but the model has 3 outputs"):
         trained.save_pretrained(tmp_path / "other", toy_tokenizer, labels=["x", "y"])
-    with pytest.raises(InputError, match="`doc_stride`=8: cannot be used: a classifier does not have it"):
+    with pytest.raises(
+        InputError, match="`doc_stride`=8: cannot be used: a classifier does not have it"
+    ):
         trained.save_pretrained(tmp_path / "other", toy_tokenizer, doc_stride=8)
     small = models.BertEncoder(BertConfig(5, 8, 1, 2, 12, max_position_embeddings=16))
     with pytest.raises(InputError, match="vocabulary entries, but the model has 5"):
@@ -125,6 +165,8 @@ def test_rejected_directories_and_arguments(trained, saved, toy_tokenizer, tmp_p
     assert not (tmp_path / "other").exists()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "checkpoint").write_text("")
-    with pytest.raises(InputError, match=r"contains another model \(checkpoint\); choose another directory"):
+    with pytest.raises(
+        InputError, match=r"contains another model \(checkpoint\); choose another directory"
+    ):
         trained.save_pretrained(tmp_path / "run", toy_tokenizer)
     assert checkpoints.find_checkpoint(str(saved))

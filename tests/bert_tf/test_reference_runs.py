@@ -19,15 +19,24 @@ ACTIVATIONS = 2e-5
 RELATIVE = 1e-4
 # Those of the scripts on a CPU.
 CPU_OPTIONS = {"layers": "unpadded_compiled", "last_where_read": True}
-MAKE = {"pretrain": models.BertPretrainer, "classify": lambda encoder: models.BertClassifier(encoder, 3)}
+MAKE = {
+    "pretrain": models.BertPretrainer,
+    "classify": lambda encoder: models.BertClassifier(encoder, 3),
+}
 LOSSES = {"pretrain": losses.pretraining_loss, "classify": losses.classification_loss}
 
 
 @pytest.fixture(scope="module")
 def batches(reference_batches):
     """25 dicts of features."""
-    arrays = {"label_ids" if name == "labels" else name: values for name, values in reference_batches.items()}
-    return [{name: tf.constant(values[number]) for name, values in arrays.items()} for number in range(25)]
+    arrays = {
+        "label_ids" if name == "labels" else name: values
+        for name, values in reference_batches.items()
+    }
+    return [
+        {name: tf.constant(values[number]) for name, values in arrays.items()}
+        for number in range(25)
+    ]
 
 
 @pytest.mark.parametrize("one_hot", [False, True])
@@ -43,28 +52,38 @@ def test_pretraining_forward(reference, reference_config, batches, reference_num
         "layer_1": encoded["encoder_outputs"][1],
         "sequence_output": encoded["sequence_output"],
         "pooled_output": encoded["pooled_output"],
-        "masked_lm_log_probs": tf.reshape(tf.nn.log_softmax(outputs["masked_lm_logits"]), [24, 120]),
+        "masked_lm_log_probs": tf.reshape(
+            tf.nn.log_softmax(outputs["masked_lm_logits"]), [24, 120]
+        ),
         "next_sentence_log_probs": tf.nn.log_softmax(outputs["next_sentence_logits"]),
         "masked_lm_loss": loss["masked_lm_loss"],
         "next_sentence_loss": loss["next_sentence_loss"],
     }
     expected = reference_numbers("pretrain")
     for name, value in found.items():
-        np.testing.assert_allclose(value, expected[f"forward/{name}"], rtol=0, atol=ACTIVATIONS, err_msg=name)
+        np.testing.assert_allclose(
+            value, expected[f"forward/{name}"], rtol=0, atol=ACTIVATIONS, err_msg=name
+        )
 
 
 def test_classifier_forward(reference, reference_config, batches, reference_numbers):
     with tf.name_scope("ignored"):
         model = models.BertClassifier(reference_config, 3)
     assert load_pretrained(model, str(reference / "classify_init.ckpt")).missing == ()
-    np.testing.assert_allclose(model(batches[0])["logits"], reference_numbers("classify")["forward/logits"], rtol=0,
-                               atol=ACTIVATIONS)
+    np.testing.assert_allclose(
+        model(batches[0])["logits"],
+        reference_numbers("classify")["forward/logits"],
+        rtol=0,
+        atol=ACTIVATIONS,
+    )
 
 
 @pytest.mark.large
 @pytest.mark.parametrize("options", [{}, CPU_OPTIONS], ids=["plain", "cpu"])
 @pytest.mark.parametrize("kind", MAKE)
-def test_training(kind, options, reference, reference_config, batches, reference_schedule, reference_numbers):
+def test_training(
+    kind, options, reference, reference_config, batches, reference_schedule, reference_numbers
+):
     model = MAKE[kind](make_encoder(reference_config, **options))
     load_pretrained(model, str(reference / f"{kind}_init.ckpt"))
     optimizer = create_optimizer(**reference_schedule)
@@ -82,8 +101,11 @@ def test_training(kind, options, reference, reference_config, batches, reference
     names = json.loads((reference / f"{kind}_variables.json").read_text())
     tensors = {name: tensor.read() for name, tensor in model_tensors(model).items()}
     assert set(tensors) == set(names)
-    np.testing.assert_allclose([np.linalg.norm(tensors[name]) for name in names], expected["final_norms"],
-                               rtol=RELATIVE)
+    np.testing.assert_allclose(
+        [np.linalg.norm(tensors[name]) for name in names], expected["final_norms"], rtol=RELATIVE
+    )
     reader = tf.train.load_checkpoint(str(reference / f"{kind}_final.ckpt"))
     for name in names:
-        np.testing.assert_allclose(tensors[name], reader.get_tensor(name), rtol=0, atol=ACTIVATIONS, err_msg=name)
+        np.testing.assert_allclose(
+            tensors[name], reader.get_tensor(name), rtol=0, atol=ACTIVATIONS, err_msg=name
+        )

@@ -16,6 +16,7 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 def write(tmp_path):
     """Function that writes a file of `tmp_path` (str, bytes, or a value for JSON) and returns
     its path, a str."""
+
     def write(name, content):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -23,17 +24,22 @@ def write(tmp_path):
             content = (content if isinstance(content, str) else json.dumps(content)).encode()
         path.write_bytes(content)
         return str(path)
+
     return write
 
 
 @pytest.fixture(scope="session")
 def make_tokenizer(tmp_path_factory):
     """Function that returns the lowercasing BertTokenizer of SPECIAL_TOKENS and more tokens."""
+
     @functools.cache
     def make_tokenizer(*tokens):
         path = tmp_path_factory.mktemp("tokenizer") / "vocab.txt"
-        path.write_text("".join(f"{token}\n" for token in (*SPECIAL_TOKENS, *tokens)), encoding="utf-8")
+        path.write_text(
+            "".join(f"{token}\n" for token in (*SPECIAL_TOKENS, *tokens)), encoding="utf-8"
+        )
         return BertTokenizer(str(path))
+
     return make_tokenizer
 
 

@@ -29,8 +29,18 @@ def run(path, **environment):
     cache."""
     path.write_text(MODULE)
     os.utime(path, (1, 1))
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, env={
-        **os.environ, "PYTHONPATH": str(scripts.ROOT), "NUMBA_DEBUG_CACHE": "1", **environment})
+    done = subprocess.run(
+        [sys.executable, path],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(scripts.ROOT),
+            "NUMBA_DEBUG_CACHE": "1",
+            **environment,
+        },
+    )
     return done.stdout.splitlines()
 
 
@@ -45,7 +55,10 @@ def test_code_is_stored_next_to_the_source(tmp_path):
 
 
 def test_functions_run_if_no_directory_can_be_written(tmp_path):
-    printed = run(tmp_path / "a.py", XDG_CACHE_HOME="/dev/null/none",
-                  NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator,UserWideCacheLocator")
+    printed = run(
+        tmp_path / "a.py",
+        XDG_CACHE_HOME="/dev/null/none",
+        NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator,UserWideCacheLocator",
+    )
     assert "6 1.0" in printed
     assert not any("data saved to" in line for line in printed)

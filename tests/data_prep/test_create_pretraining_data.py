@@ -7,7 +7,13 @@ import pytest
 
 from bert_tf.errors import InputError
 from tests import scripts
-from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, RUNS, VOCAB_FILE, digest, read_records
+from tests.data_prep.pretraining.pretraining_records import (
+    CORPUS_FILE,
+    RUNS,
+    VOCAB_FILE,
+    digest,
+    read_records,
+)
 
 SCRIPT = "data_prep.create_pretraining_data"
 
@@ -20,7 +26,9 @@ def test_records_match_the_original_bert(tmp_path, write, capsys):
     write("1.txt.gz", gzip.compress(text[:half]))
     write("2.txt", text[half:])
     output = tmp_path / "a.tfrecord"
-    scripts.run_here(SCRIPT, input_file=f"{tmp_path}/*.txt*", output_file=output, vocab_file=VOCAB_FILE, **run)
+    scripts.run_here(
+        SCRIPT, input_file=f"{tmp_path}/*.txt*", output_file=output, vocab_file=VOCAB_FILE, **run
+    )
     assert f"{count} records" in capsys.readouterr().out
     assert digest(read_records(output)) == sha256
 
@@ -29,7 +37,12 @@ def test_accents_in_lowercase_text(tmp_path, write, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write("vocab.txt", "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "grosse"]))
     write("text.txt", "Größe Größe\nGröße\n\nGröße\nGröße Größe\n\n")
-    flags = {"input_file": "text.txt", "output_file": "a.tfrecord", "vocab_file": "vocab.txt", "dupe_factor": 1}
+    flags = {
+        "input_file": "text.txt",
+        "output_file": "a.tfrecord",
+        "vocab_file": "vocab.txt",
+        "dupe_factor": 1,
+    }
     scripts.run_here(SCRIPT, **flags, strip_accents=False)
     assert "(0.00% [UNK])" in capsys.readouterr().out
     with pytest.raises(InputError, match="contains a run with `strip_accents` False, not None"):

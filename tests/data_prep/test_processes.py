@@ -14,7 +14,7 @@ pytestmark = pytest.mark.large
 
 def power(number, exponent=2):
     time.sleep(0.01 * (number % 3))
-    return number ** exponent
+    return number**exponent
 
 
 def fail_at_three(number):
@@ -61,7 +61,7 @@ def test_results_and_items_in_advance():
     items = (taken.append(number) or number for number in itertools.count())
     with contextlib.closing(map_in_processes(power, items, 2, 3)) as results:
         for number, result in enumerate(itertools.islice(results, 9)):
-            assert result == number ** 3
+            assert result == number**3
             assert len(taken) <= number + 2 * WAITING
     assert list(map_in_processes(power, [], 2)) == []
 

@@ -27,13 +27,25 @@ def folder():
 
 def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
     """Missing shards are created again."""
+
     def run(place, output_file="records/r.tfrecord"):
-        vocabulary_job.run(resolved(VocabularySettings(
-            f"{place}/text/*", f"{place}/vocab.txt", vocab_size=300, num_workers=1)))
-        pretraining_job.run(JobSettings(
-            input_file=f"{place}/text", output_file=f"{place}/{output_file}", vocab_file=f"{place}/vocab.txt",
-            num_output_shards=3, num_workers=1,
-            instances=InstanceSettings(max_seq_length=40, dupe_factor=2)))
+        vocabulary_job.run(
+            resolved(
+                VocabularySettings(
+                    f"{place}/text/*", f"{place}/vocab.txt", vocab_size=300, num_workers=1
+                )
+            )
+        )
+        pretraining_job.run(
+            JobSettings(
+                input_file=f"{place}/text",
+                output_file=f"{place}/{output_file}",
+                vocab_file=f"{place}/vocab.txt",
+                num_output_shards=3,
+                num_workers=1,
+                instances=InstanceSettings(max_seq_length=40, dupe_factor=2),
+            )
+        )
 
     lines = (REFERENCE / "text" / "corpus.txt").read_bytes().splitlines(keepends=True)
     names = [f"records/r-0000{number}-of-00003.tfrecord" for number in range(3)]
@@ -50,21 +62,39 @@ def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
         assert files.read_bytes(f"{folder}/{name}") == (tmp_path / name).read_bytes()
     inspection.run(InspectionSettings(f"{folder}/{names[0]}", f"{folder}/vocab.txt", num_records=1))
     assert capsys.readouterr().out.startswith(f"{folder}/{names[0]}, record 0: ")
-    for path, message in (("text/r.tfrecord", "would be read by the next run as `input_file`="),
-                          ("records", "must be a file, but is a directory")):
+    for path, message in (
+        ("text/r.tfrecord", "would be read by the next run as `input_file`="),
+        ("records", "must be a file, but is a directory"),
+    ):
         with pytest.raises(InputError, match=message):
             run(folder, path)
 
 
 def test_datasets(folder):
     put(f"{folder}/words.txt", "EU B-ORG\nrejects O\n\nPeter B-PER\n")
-    assert conll.read_sentences(f"{folder}/words.txt", 0, -1).words == [["EU", "rejects"], ["Peter"]]
+    assert conll.read_sentences(f"{folder}/words.txt", 0, -1).words == [
+        ["EU", "rejects"],
+        ["Peter"],
+    ]
 
     for name in ("high/2.txt", "middle/1.json"):
-        put(f"{folder}/race/{name}", json.dumps({
-            "id": name, "article": "A.", "questions": ["Q?"], "options": [["a", "b"]], "answers": ["B"]}))
+        put(
+            f"{folder}/race/{name}",
+            json.dumps(
+                {
+                    "id": name,
+                    "article": "A.",
+                    "questions": ["Q?"],
+                    "options": [["a", "b"]],
+                    "answers": ["B"],
+                }
+            ),
+        )
     assert multiple_choice.read_race(f"{folder}/race").guids == ["high/2.txt-0", "middle/1.json-0"]
 
     question = {"id": "1", "question": "What?", "answers": [{"text": "cat", "answer_start": 2}]}
-    put(f"{folder}/squad.json", json.dumps({"data": [{"paragraphs": [{"context": "A cat.", "qas": [question]}]}]}))
+    put(
+        f"{folder}/squad.json",
+        json.dumps({"data": [{"paragraphs": [{"context": "A cat.", "qas": [question]}]}]}),
+    )
     assert squad.read_examples(f"{folder}/squad.json", True, False)[0].orig_answer_text == "cat"

@@ -32,8 +32,10 @@ def cloud(tmp_path_factory):
 
     Its user may do nothing with the bucket itself, like a "Storage Object Admin".
     """
-    with CloudStorage(tmp_path_factory.mktemp("cloud"), forbidden={
-            "bucket": {}, "archive": {"write"}, "secret": {"read", "list", "write"}}) as cloud:
+    with CloudStorage(
+        tmp_path_factory.mktemp("cloud"),
+        forbidden={"bucket": {}, "archive": {"write"}, "secret": {"read", "list", "write"}},
+    ) as cloud:
         yield cloud
 
 
@@ -57,25 +59,53 @@ def at(place, **files):
 
 
 def model(place):
-    return {**at(place, bert_config_file="bert_config.json", vocab_file="vocab.txt"), "max_seq_length": S}
+    return {
+        **at(place, bert_config_file="bert_config.json", vocab_file="vocab.txt"),
+        "max_seq_length": S,
+    }
 
 
 def pretraining(place):
-    return {**at(place, bert_config_file="bert_config.json", input_file="records/*.tfrecord", output_dir="pretrained"),
-            **LENGTHS, "do_train": True, "train_batch_size": 6, "num_train_steps": STEPS, "num_warmup_steps": 2,
-            "save_checkpoints_steps": SAVE_STEPS, "learning_rate": 1e-3, "iterations_per_loop": 1}
+    return {
+        **at(
+            place,
+            bert_config_file="bert_config.json",
+            input_file="records/*.tfrecord",
+            output_dir="pretrained",
+        ),
+        **LENGTHS,
+        "do_train": True,
+        "train_batch_size": 6,
+        "num_train_steps": STEPS,
+        "num_warmup_steps": 2,
+        "save_checkpoints_steps": SAVE_STEPS,
+        "learning_rate": 1e-3,
+        "iterations_per_loop": 1,
+    }
 
 
 @pytest.fixture(scope="module")
 def data(local):
     """`local` with a vocabulary and records, also in the cloud."""
     for place in (local, CLOUD):
-        scripts.succeed("data_prep.learn_vocab", vocab_size=VOCAB_SIZE, num_unused=5,
-                        **at(place, input_file="train.txt", vocab_file="vocab.txt"))
+        scripts.succeed(
+            "data_prep.learn_vocab",
+            vocab_size=VOCAB_SIZE,
+            num_unused=5,
+            **at(place, input_file="train.txt", vocab_file="vocab.txt"),
+        )
         (local / "records").mkdir(exist_ok=True)
-        scripts.succeed("data_prep.create_pretraining_data", dupe_factor=2, **LENGTHS,
-                        **at(place, input_file="train.txt", output_file="records/train.tfrecord",
-                             vocab_file="vocab.txt"))
+        scripts.succeed(
+            "data_prep.create_pretraining_data",
+            dupe_factor=2,
+            **LENGTHS,
+            **at(
+                place,
+                input_file="train.txt",
+                output_file="records/train.tfrecord",
+                vocab_file="vocab.txt",
+            ),
+        )
     return local
 
 
@@ -90,14 +120,18 @@ def pretrained(cloud, data):
     command = scripts.command("run.run_pretraining", **pretraining(CLOUD))
     # Killed before its second checkpoint.
     with cloud.hold(rf"pretrained/.*ckpt-{2 * SAVE_STEPS}\.index"):
-        status, _ = scripts.kill_when(command, None, lambda: "checkpoint" in cloud.names(f"{CLOUD}/pretrained"))
+        status, _ = scripts.kill_when(
+            command, None, lambda: "checkpoint" in cloud.names(f"{CLOUD}/pretrained")
+        )
     assert status == -signal.SIGKILL
     first = latest_step(cloud)
     assert first < STEPS
     # Killed during the last upload of a checkpoint.
     with cloud.hold(r"pretrained/.*ckpt-\d+\.index"):
         before = len(cloud.requests)
-        scripts.kill_when(command, None, lambda: any(kind == "held" for kind, _ in cloud.requests[before:]))
+        scripts.kill_when(
+            command, None, lambda: any(kind == "held" for kind, _ in cloud.requests[before:])
+        )
     assert latest_step(cloud) == first
     # It was never written.
     assert f"ckpt-{first + SAVE_STEPS}.index" not in cloud.names(f"{CLOUD}/pretrained")
@@ -109,11 +143,17 @@ def pretrained(cloud, data):
 
 def latest_step(cloud):
     """The step of the latest checkpoint in the file `checkpoint`."""
-    return int(re.match(rb'model_checkpoint_path: ".*ckpt-(\d+)"', cloud.get(f"{CLOUD}/pretrained/checkpoint"))[1])
+    return int(
+        re.match(
+            rb'model_checkpoint_path: ".*ckpt-(\d+)"', cloud.get(f"{CLOUD}/pretrained/checkpoint")
+        )[1]
+    )
 
 
 def assert_nothing_unfinished(cloud, path):
-    assert [name for name in cloud.names(path) if re.search(r"partial|unfinished|_temp|tempstate", name)] == []
+    assert [
+        name for name in cloud.names(path) if re.search(r"partial|unfinished|_temp|tempstate", name)
+    ] == []
 
 
 def test_vocabulary_and_records_equal_those_of_local_files(cloud, data):
@@ -127,12 +167,19 @@ def test_vocabulary_and_records_equal_those_of_local_files(cloud, data):
 
 def test_a_killed_run_leaves_no_sentences_and_can_be_repeated(cloud, local):
     flags = {"format": "text", "num_output_shards": 4}
-    scripts.succeed("data_prep.split_sentences", **at(local, input_file="train.txt", output_dir="sentences"), **flags)
+    scripts.succeed(
+        "data_prep.split_sentences",
+        **at(local, input_file="train.txt", output_dir="sentences"),
+        **flags,
+    )
     place = at(CLOUD, input_file="train.txt", output_dir="sentences")
     before = len(cloud.requests)
     with cloud.hold(r"sentences/sentences-00003"):
-        scripts.kill_when(scripts.command("data_prep.split_sentences", **place, **flags), None,
-                          lambda: any(kind == "held" for kind, _ in cloud.requests[before:]))
+        scripts.kill_when(
+            scripts.command("data_prep.split_sentences", **place, **flags),
+            None,
+            lambda: any(kind == "held" for kind, _ in cloud.requests[before:]),
+        )
     assert not cloud.names(f"{CLOUD}/sentences")
     scripts.succeed("data_prep.split_sentences", **place, **flags)
     names = sorted(path.name for path in (local / "sentences").iterdir())
@@ -146,9 +193,12 @@ def test_pretraining_that_is_killed_twice_gives_the_same_bits(cloud, pretrained,
     output = cloud.download(f"{CLOUD}/pretrained", tmp_path)
     assert_same_tensors(output / f"ckpt-{STEPS}", folder / "pretrained" / f"ckpt-{STEPS}")
     assert {path.name for path in output.glob("ckpt-*")} == {
-        path.name for path in (folder / "pretrained").glob("ckpt-*")}
-    rows, expected = (list(csv.DictReader(where.joinpath("training_log.csv").open(newline="")))
-                      for where in (output, folder / "pretrained"))
+        path.name for path in (folder / "pretrained").glob("ckpt-*")
+    }
+    rows, expected = (
+        list(csv.DictReader(where.joinpath("training_log.csv").open(newline="")))
+        for where in (output, folder / "pretrained")
+    )
     assert rows == expected
     assert [row["step"] for row in rows] == [str(step) for step in range(1, STEPS + 1)]
     assert (output / "loss.png").read_bytes().startswith(b"\x89PNG")
@@ -162,20 +212,33 @@ def test_steps_between_checkpoints_send_no_requests(pretrained):
     names = [name.partition("/pretrained/")[2] for name in requests if "/records/" not in name]
     for step in range(first + 2 * SAVE_STEPS, STEPS + 1, SAVE_STEPS):
         end = names.index(next(name for name in names if name.startswith(f"ckpt-{step}")))
-        begin = max(place for place, name in enumerate(names[:end]) if name.startswith("checkpoint"))
+        begin = max(
+            place for place, name in enumerate(names[:end]) if name.startswith("checkpoint")
+        )
         between = names[begin + 1 : end]
-        assert [name for name in between if name and not name.startswith(("training_log.csv", "events."))] == []
+        assert [
+            name
+            for name in between
+            if name and not name.startswith(("training_log.csv", "events."))
+        ] == []
         assert between.count("") < SAVE_STEPS
 
 
 def test_export_gets_the_next_version_and_fills_masks(cloud, pretrained):
     del pretrained
     cloud.put(f"{CLOUD}/served/fill/3/saved_model.pb", b"of an earlier model")
-    output = scripts.succeed("run.export_saved_model", task="masked_lm", top_k=3, **model(CLOUD),
-                             **at(CLOUD, init_checkpoint="pretrained", export_dir="served/fill"))
+    output = scripts.succeed(
+        "run.export_saved_model",
+        task="masked_lm",
+        top_k=3,
+        **model(CLOUD),
+        **at(CLOUD, init_checkpoint="pretrained", export_dir="served/fill"),
+    )
     assert output.startswith(f"{CLOUD}/served/fill/4: SavedModel of a masked_lm")
     assert_nothing_unfinished(cloud, f"{CLOUD}/served")
-    lines = scripts.succeed("run.fill_mask", model=f"{CLOUD}/served/fill", text="The [MASK].").splitlines()
+    lines = scripts.succeed(
+        "run.fill_mask", model=f"{CLOUD}/served/fill", text="The [MASK]."
+    ).splitlines()
     assert lines[0] == "The [MASK]."
     assert len(lines[1].split()) == 6
 
@@ -184,35 +247,64 @@ def test_fine_tuning_equals_that_of_local_files(cloud, pretrained, tmp_path):
     folder, *_ = pretrained
     for place in (folder, CLOUD):
         scripts.succeed(
-            "run.run_classifier", task_name="custom", do_train=True, do_eval=True, do_predict=True, eval_steps=3,
-            train_batch_size=5, num_train_epochs=2.0, learning_rate=1e-3, **model(place),
-            **at(place, data_dir="task", init_checkpoint="pretrained", output_dir="classifier"))
+            "run.run_classifier",
+            task_name="custom",
+            do_train=True,
+            do_eval=True,
+            do_predict=True,
+            eval_steps=3,
+            train_batch_size=5,
+            num_train_epochs=2.0,
+            learning_rate=1e-3,
+            **model(place),
+            **at(place, data_dir="task", init_checkpoint="pretrained", output_dir="classifier"),
+        )
     output = cloud.download(f"{CLOUD}/classifier", tmp_path)
     for name in ("test_results.tsv", "eval_log.csv", "training_log.csv", "task.json"):
         assert (output / name).read_bytes() == (folder / "classifier" / name).read_bytes(), name
-    names = [{re.sub(r"tfevents\..*", "tfevents", path.relative_to(where).as_posix()) for path in where.rglob("*")
-              if path.is_file()} for where in (output, folder / "classifier")]
+    names = [
+        {
+            re.sub(r"tfevents\..*", "tfevents", path.relative_to(where).as_posix())
+            for path in where.rglob("*")
+            if path.is_file()
+        }
+        for where in (output, folder / "classifier")
+    ]
     assert names[0] == names[1]
     assert_nothing_unfinished(cloud, f"{CLOUD}/classifier")
 
 
-@pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "bucket does not exist"),
-                                                ("gs://secret/x", "does not have storage")])
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [("gs://nothing/x", "bucket does not exist"), ("gs://secret/x", "does not have storage")],
+)
 def test_places_without_access(data, place, message):
     for module, flags in (
-            ("data_prep.learn_vocab", {**at(place, input_file="train.txt"), "vocab_file": data / "never.txt"}),
-            ("run.run_pretraining", {**pretraining(data), "output_dir": f"{place}/run"}),
-            ("run.fill_mask", {**model(data), **at(place, init_checkpoint="model"), "text": "[MASK]"})):
+        (
+            "data_prep.learn_vocab",
+            {**at(place, input_file="train.txt"), "vocab_file": data / "never.txt"},
+        ),
+        ("run.run_pretraining", {**pretraining(data), "output_dir": f"{place}/run"}),
+        ("run.fill_mask", {**model(data), **at(place, init_checkpoint="model"), "text": "[MASK]"}),
+    ):
         assert re.search(f"{place}.*{message}", scripts.fail(module, **flags)), module
 
 
 def test_a_bucket_that_can_only_be_read(data):
-    assert re.search("gs://archive/vocab.txt.*does not have storage", scripts.fail(
-        "data_prep.learn_vocab", input_file=data / "train.txt", vocab_file="gs://archive/vocab.txt",
-        vocab_size=VOCAB_SIZE))
+    assert re.search(
+        "gs://archive/vocab.txt.*does not have storage",
+        scripts.fail(
+            "data_prep.learn_vocab",
+            input_file=data / "train.txt",
+            vocab_file="gs://archive/vocab.txt",
+            vocab_size=VOCAB_SIZE,
+        ),
+    )
 
 
 def test_missing_credentials(data, monkeypatch):
     monkeypatch.delenv("GOOGLE_AUTH_TOKEN_FOR_TESTING")
-    assert re.search("gs://bucket/x.*gcloud auth application-default login", scripts.fail(
-        "run.run_pretraining", **{**pretraining(data), "output_dir": "gs://bucket/x"}))
+    assert re.search(
+        "gs://bucket/x.*gcloud auth application-default login",
+        scripts.fail("run.run_pretraining", **{**pretraining(data), "output_dir": "gs://bucket/x"}),
+    )

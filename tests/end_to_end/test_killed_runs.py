@@ -18,23 +18,54 @@ pytestmark = pytest.mark.extra_large
 
 STEPS = 24  # Of 8 records.
 PRETRAINING = {
-    "bert_config_file": "bert_config.json", "input_file": "train.tfrecord", "do_train": True, "max_seq_length": 24,
-    "max_predictions_per_seq": 4, "train_batch_size": 8, "num_train_steps": STEPS, "num_warmup_steps": 2,
-    "save_checkpoints_steps": 4, "learning_rate": 1e-3}
+    "bert_config_file": "bert_config.json",
+    "input_file": "train.tfrecord",
+    "do_train": True,
+    "max_seq_length": 24,
+    "max_predictions_per_seq": 4,
+    "train_batch_size": 8,
+    "num_train_steps": STEPS,
+    "num_warmup_steps": 2,
+    "save_checkpoints_steps": 4,
+    "learning_rate": 1e-3,
+}
 FINE_TUNING = {
-    "task_name": "custom", "data_dir": "words", "bert_config_file": "bert_config.json", "vocab_file": VOCABULARY,
-    "max_seq_length": 16, "random_seed": 7, "do_train": True, "do_eval": True, "save_checkpoints_steps": 6}
-SEARCH = {**FINE_TUNING, "search": True, "search_batch_sizes": 8, "search_learning_rates": "1e-6,3e-3",
-          "search_epochs": 3, "output_dir": "searched"}
-FIRST, SECOND = (pathlib.Path(f"searched/search/batch8_lr{rate}_epochs3") for rate in ("1e-06", "0.003"))
+    "task_name": "custom",
+    "data_dir": "words",
+    "bert_config_file": "bert_config.json",
+    "vocab_file": VOCABULARY,
+    "max_seq_length": 16,
+    "random_seed": 7,
+    "do_train": True,
+    "do_eval": True,
+    "save_checkpoints_steps": 6,
+}
+SEARCH = {
+    **FINE_TUNING,
+    "search": True,
+    "search_batch_sizes": 8,
+    "search_learning_rates": "1e-6,3e-3",
+    "search_epochs": 3,
+    "output_dir": "searched",
+}
+FIRST, SECOND = (
+    pathlib.Path(f"searched/search/batch8_lr{rate}_epochs3") for rate in ("1e-06", "0.003")
+)
 
 
 @pytest.mark.timeout(240)  # It trains twice.
 def test_preempted_pretraining(prepared):
-    command = scripts.command("run.run_pretraining", output_dir="broken", iterations_per_loop=1, **PRETRAINING)
-    status, errors = scripts.kill_when(command, prepared, (prepared / "broken" / "ckpt-4.index").exists, signal.SIGTERM)
+    command = scripts.command(
+        "run.run_pretraining", output_dir="broken", iterations_per_loop=1, **PRETRAINING
+    )
+    status, errors = scripts.kill_when(
+        command, prepared, (prepared / "broken" / "ckpt-4.index").exists, signal.SIGTERM
+    )
     assert status == 143
-    saved = re.search(r"broken: stopped by SIGTERM and saved at step (\d+); run the same command to resume", errors)
+    saved = re.search(
+        r"broken: stopped by SIGTERM and saved at step (\d+); run the same command to resume",
+        errors,
+    )
     assert saved, errors[-3000:]
     assert (prepared / "broken" / f"ckpt-{saved[1]}.index").exists()
     output = scripts.succeed("run.run_pretraining", prepared, output_dir="broken", **PRETRAINING)
@@ -46,7 +77,9 @@ def test_preempted_pretraining(prepared):
 @pytest.mark.timeout(180)  # It trains five times.
 def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_folder):
     command = scripts.command("run.run_classifier", **SEARCH, iterations_per_loop=1)
-    status, _ = scripts.kill_when(command, words_folder, (words_folder / SECOND / "checkpoint").exists)
+    status, _ = scripts.kill_when(
+        command, words_folder, (words_folder / SECOND / "checkpoint").exists
+    )
     assert status == -signal.SIGKILL
     finished = words_folder / FIRST / "trial.json"
     written = finished.stat().st_mtime_ns
@@ -56,17 +89,27 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
     assert f"{SECOND}: resuming at step " in done.stdout
     assert finished.stat().st_mtime_ns == written
     assert done.stderr.count("train: 80 rows;") == 1  # Read and tokenized once for all trials.
-    assert f"best of 2 trials by eval_accuracy: {SECOND}; its weights are in searched" in done.stdout
+    assert (
+        f"best of 2 trials by eval_accuracy: {SECOND}; its weights are in searched" in done.stdout
+    )
 
-    scripts.succeed("run.run_classifier", words_folder, **FINE_TUNING, output_dir="alone", train_batch_size=8,
-                    learning_rate=3e-3, num_train_epochs=3)
+    scripts.succeed(
+        "run.run_classifier",
+        words_folder,
+        **FINE_TUNING,
+        output_dir="alone",
+        train_batch_size=8,
+        learning_rate=3e-3,
+        num_train_epochs=3,
+    )
     searched, alone = words_folder / "searched", words_folder / "alone"
     assert_same_tensors(words_folder / SECOND, alone)
     assert_same_tensors(searched, alone, prefix="model/")
     assert read_results(searched / "eval_results.txt") == read_results(alone / "eval_results.txt")
     assert len((searched / "test_results.tsv").read_text().splitlines()) == 20
     assert "--output_dir=searched: contains a search; set --search to resume it" in scripts.fail(
-        "run.run_classifier", words_folder, **FINE_TUNING, output_dir="searched")
+        "run.run_classifier", words_folder, **FINE_TUNING, output_dir="searched"
+    )
 
 
 def start_workers(stack, folder, command, count=2):
@@ -77,21 +120,48 @@ def start_workers(stack, folder, command, count=2):
     with contextlib.ExitStack() as ports:
         sockets = [ports.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
         addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-    return addresses, [stack.enter_context(scripts.Process(command, folder, environment={
-        "TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}),
-        "TMPDIR": str(folder)})) for index in range(count)]
+    return addresses, [
+        stack.enter_context(
+            scripts.Process(
+                command,
+                folder,
+                environment={
+                    "TF_CONFIG": json.dumps(
+                        {
+                            "cluster": {"worker": addresses},
+                            "task": {"type": "worker", "index": index},
+                        }
+                    ),
+                    "TMPDIR": str(folder),
+                },
+            )
+        )
+        for index in range(count)
+    ]
 
 
 @pytest.mark.timeout(240)  # Two processes must find each other.
 def test_of_two_processes_one_writes(words_folder):
     """Both processes use the weights of the last evaluation, which one of them has just written."""
-    command = scripts.command("run.run_classifier", **{
-        **FINE_TUNING, "output_dir": "two_processes", "do_predict": True, "eval_steps": 1000, "train_batch_size": 8,
-        "num_train_epochs": 1.0, "save_checkpoints_steps": None, "distribution_strategy": "multi_worker_mirrored"})
+    command = scripts.command(
+        "run.run_classifier",
+        **{
+            **FINE_TUNING,
+            "output_dir": "two_processes",
+            "do_predict": True,
+            "eval_steps": 1000,
+            "train_batch_size": 8,
+            "num_train_epochs": 1.0,
+            "save_checkpoints_steps": None,
+            "distribution_strategy": "multi_worker_mirrored",
+        },
+    )
     with contextlib.ExitStack() as stack:
         _, processes = start_workers(stack, words_folder, command)
         answers = [process.communicate(timeout=240) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], answers[0][1][-2000:] + answers[1][1][-2000:]
+    assert [process.returncode for process in processes] == [0, 0], (
+        answers[0][1][-2000:] + answers[1][1][-2000:]
+    )
     assert ["eval_accuracy = " in output for output, _ in answers] == [True, False]
     written = words_folder / "two_processes"
     assert read_results(written / "eval_results.txt")["global_step"] == 10
@@ -109,9 +179,16 @@ def is_listening(address):
 
 @pytest.mark.timeout(300)  # Processes must find each other.
 def test_workers_that_never_come_and_that_are_lost(prepared):
-    command = scripts.command("run.run_pretraining", **{
-        **PRETRAINING, "output_dir": "lost", "num_train_steps": 100_000, "log_steps": 1,
-        "distribution_strategy": "multi_worker_mirrored"})
+    command = scripts.command(
+        "run.run_pretraining",
+        **{
+            **PRETRAINING,
+            "output_dir": "lost",
+            "num_train_steps": 100_000,
+            "log_steps": 1,
+            "distribution_strategy": "multi_worker_mirrored",
+        },
+    )
     with contextlib.ExitStack() as stack:
         addresses, (alone,) = start_workers(stack, prepared, command, 1)
         scripts.wait_until(lambda: is_listening(addresses[0]))
@@ -129,9 +206,14 @@ def test_workers_that_never_come_and_that_are_lost(prepared):
         _, errors = survivor.communicate(90)
     message = re.search(
         rf"lost: lost the connection to worker 1 at {addresses[1]}; the last checkpoint is ckpt-(\d+); run the same "
-        "command on every worker to continue\n$", errors)
+        "command on every worker to continue\n$",
+        errors,
+    )
     assert survivor.returncode == 75, errors[-2000:]
     assert message, errors[-2000:]
-    output = scripts.succeed("run.run_pretraining", prepared, **{
-        **PRETRAINING, "output_dir": "lost", "num_train_steps": int(message[1]) + 4})
+    output = scripts.succeed(
+        "run.run_pretraining",
+        prepared,
+        **{**PRETRAINING, "output_dir": "lost", "num_train_steps": int(message[1]) + 4},
+    )
     assert f"lost: resuming at step {message[1]} of " in output

@@ -16,11 +16,19 @@ ANSWERS = ("class", "function", "module")
 
 def write_corpus_and_task(folder, sentences_each):
     """Writes train.txt, two of CPython's topics, and task/, sentences labeled with their topic."""
-    sentences = [re.split(r"(?<=\.)\s+", " ".join(pydoc_data.topics.topics[name].split()))
-                 for name in ("debugger", "formatstrings")]
+    sentences = [
+        re.split(r"(?<=\.)\s+", " ".join(pydoc_data.topics.topics[name].split()))
+        for name in ("debugger", "formatstrings")
+    ]
     documents = [part[start : start + 9] for part in sentences for start in range(0, len(part), 9)]
-    (folder / "train.txt").write_text("\n".join("\n".join(document) + "\n" for document in documents))
-    rows = [f"{text}\t{label}\n" for label, part in enumerate(sentences) for text in part[:sentences_each]]
+    (folder / "train.txt").write_text(
+        "\n".join("\n".join(document) + "\n" for document in documents)
+    )
+    rows = [
+        f"{text}\t{label}\n"
+        for label, part in enumerate(sentences)
+        for text in part[:sentences_each]
+    ]
     write_table(folder / "task", train=rows[::2], dev=rows[1::2], test=rows[1::2])
 
 
@@ -29,7 +37,9 @@ def write_words_task(folder):
 
     One text is longer than 16 tokens.
     """
-    rows = [f"{'the ' * (number % 5)}{word}\t{word}\n" for number in range(40) for word in ANSWERS[:2]]
+    rows = [
+        f"{'the ' * (number % 5)}{word}\t{word}\n" for number in range(40) for word in ANSWERS[:2]
+    ]
     rows[3] = f"{'the ' * 30}\t{ANSWERS[0]}\n"
     write_table(folder / "words", train=rows, dev=rows[:20], test=rows[:20])
 
@@ -44,8 +54,17 @@ def write_table(folder, **splits):
 def write_config(folder):
     """Writes bert_config.json: one layer with a hidden size of 16, for VOCABULARY."""
     vocab_size = len(VOCABULARY.read_text(encoding="utf-8").splitlines())
-    config = BertConfig(vocab_size, 16, 1, 2, 24, max_position_embeddings=32, type_vocab_size=2,
-                        hidden_dropout_prob=0.05, initializer_range=0.2)
+    config = BertConfig(
+        vocab_size,
+        16,
+        1,
+        2,
+        24,
+        max_position_embeddings=32,
+        type_vocab_size=2,
+        hidden_dropout_prob=0.05,
+        initializer_range=0.2,
+    )
     (folder / "bert_config.json").write_text(config.to_json())
 
 
@@ -60,10 +79,15 @@ def write_squad(path, is_test=False):
     generator = np.random.default_rng(23)
     paragraphs = []
     for number in range(40):
-        words = generator.choice(["the", "of", "and", "is"], size=26 if number % 4 == 0 else 9).tolist()
+        words = generator.choice(
+            ["the", "of", "and", "is"], size=26 if number % 4 == 0 else 9
+        ).tolist()
         if number == 9:
             words = ["o\u200bf"] * 9
-        question = {"id": f"q{number}", "question": "is the of and the is a question?" if number == 7 else "the?"}
+        question = {
+            "id": f"q{number}",
+            "question": "is the of and the is a question?" if number == 7 else "the?",
+        }
         if not is_test:
             question |= {"answers": [], "is_impossible": number % 5 == 4}
         if number % 5 != 4:
@@ -71,14 +95,21 @@ def write_squad(path, is_test=False):
             words[place] = f"({answer.title()}),"
             start = len(" ".join(words[:place])) + (2 if place else 1)
             if not is_test:
-                question["answers"] = [{"text": answer.title(), "answer_start": 0 if number == 6 else start}]
+                question["answers"] = [
+                    {"text": answer.title(), "answer_start": 0 if number == 6 else start}
+                ]
         paragraphs.append({"context": " ".join(words), "qas": [question]})
-    path.write_text(json.dumps({"version": "v2.0", "data": [{"title": "", "paragraphs": paragraphs}]}))
+    path.write_text(
+        json.dumps({"version": "v2.0", "data": [{"title": "", "paragraphs": paragraphs}]})
+    )
 
 
 def read_results(path):
     """Reads eval_results.txt: dict of name to float."""
-    return {name: float(value) for name, value in (line.split(" = ") for line in path.read_text().splitlines())}
+    return {
+        name: float(value)
+        for name, value in (line.split(" = ") for line in path.read_text().splitlines())
+    }
 
 
 def assert_same_tensors(path, other, prefix=""):
@@ -90,8 +121,14 @@ def assert_same_tensors(path, other, prefix=""):
     tensors = []
     for each in (path, other):
         reader = tf.train.load_checkpoint(str(each))
-        tensors.append({name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
-                        if name.startswith(prefix) and not name.startswith(("save_counter", "_CHECKPOINTABLE"))})
+        tensors.append(
+            {
+                name: reader.get_tensor(name)
+                for name in reader.get_variable_to_shape_map()
+                if name.startswith(prefix)
+                and not name.startswith(("save_counter", "_CHECKPOINTABLE"))
+            }
+        )
     assert tensors[0].keys() == tensors[1].keys() != set()
     for name, values in tensors[0].items():
         np.testing.assert_array_equal(values, tensors[1][name], err_msg=name)

@@ -22,7 +22,10 @@ def read_results(folder):
     if (folder / "training_log.csv").exists():
         with open(folder / "training_log.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
-        found |= {f"training_log/{name}": np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
+        found |= {
+            f"training_log/{name}": np.array([float(row[name] or "nan") for row in rows])
+            for name in rows[0]
+        }
     return {"object_graph": np.array(checkpoints.list_variables(folder)), **found}
 
 
@@ -45,11 +48,21 @@ def compare(before, after):
     """
     num_different = 0
     for name in sorted({path.name for folder in (before, after) for path in folder.glob("*.npz")}):
-        old, new = (dict(np.load(folder / name)) if (folder / name).exists() else {} for folder in (before, after))
+        old, new = (
+            dict(np.load(folder / name)) if (folder / name).exists() else {}
+            for folder in (before, after)
+        )
         differ = sorted(old.keys() ^ new.keys())
-        differ += [key for key in sorted(old.keys() & new.keys())
-                   if old[key].dtype != new[key].dtype or old[key].tobytes() != new[key].tobytes()]
-        print(f"{name}: {len(differ)} arrays differ: {', '.join(differ[:5])}" if differ else f"{name}: equal")
+        differ += [
+            key
+            for key in sorted(old.keys() & new.keys())
+            if old[key].dtype != new[key].dtype or old[key].tobytes() != new[key].tobytes()
+        ]
+        print(
+            f"{name}: {len(differ)} arrays differ: {', '.join(differ[:5])}"
+            if differ
+            else f"{name}: equal"
+        )
         num_different += bool(differ)
     print(f"{num_different} cases differ")
     return not num_different
@@ -66,7 +79,9 @@ def main():
     command.add_argument("after", type=pathlib.Path)
     commands.add_parser("reference")
     options = vars(parser.parse_args())
-    return {"record": record, "compare": compare, "reference": reference.write}[options.pop("command")](**options)
+    return {"record": record, "compare": compare, "reference": reference.write}[
+        options.pop("command")
+    ](**options)
 
 
 if __name__ == "__main__":

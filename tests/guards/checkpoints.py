@@ -18,14 +18,24 @@ def open_all(folder):
     directory.
     """
     paths = sorted(path.with_suffix("") for path in folder.rglob("*.index"))
-    return {"" if path.parent == folder else f"{path.relative_to(folder)}/": tf.train.load_checkpoint(str(path))
-            for path in paths}
+    return {
+        "" if path.parent == folder else f"{path.relative_to(folder)}/": tf.train.load_checkpoint(
+            str(path)
+        )
+        for path in paths
+    }
 
 
 def read(folder):
     """Reads all checkpoints below a directory: dict of object-graph key to array, sorted by key."""
-    return dict(sorted((name + key, reader.get_tensor(key)) for name, reader in open_all(folder).items()
-                       for key in reader.get_variable_to_shape_map() if key != GRAPH))
+    return dict(
+        sorted(
+            (name + key, reader.get_tensor(key))
+            for name, reader in open_all(folder).items()
+            for key in reader.get_variable_to_shape_map()
+            if key != GRAPH
+        )
+    )
 
 
 def summarize(tensors):
@@ -37,17 +47,22 @@ def summarize(tensors):
       such as the optimizer state; "checksum", the sum of all floating-point numbers, each
       multiplied by the cosine of its 0-based position.
     """
-    floats = {key: np.ravel(value).astype(np.float64) for key, value in sorted(tensors.items())
-              if np.issubdtype(value.dtype, np.floating)}
+    floats = {
+        key: np.ravel(value).astype(np.float64)
+        for key, value in sorted(tensors.items())
+        if np.issubdtype(value.dtype, np.floating)
+    }
     weights = {key for key in floats if key.startswith("model/") and ".OPTIMIZER_SLOT" not in key}
     numbers = np.concatenate(list(floats.values()))
-    return {"weights": norm(value for key, value in floats.items() if key in weights),
-            "others": norm(value for key, value in floats.items() if key not in weights),
-            "checksum": float(numbers @ np.cos(np.arange(numbers.size)))}
+    return {
+        "weights": norm(value for key, value in floats.items() if key in weights),
+        "others": norm(value for key, value in floats.items() if key not in weights),
+        "checksum": float(numbers @ np.cos(np.arange(numbers.size))),
+    }
 
 
 def norm(arrays):
-    return float(np.sqrt(sum(np.sum(value ** 2) for value in arrays)))
+    return float(np.sqrt(sum(np.sum(value**2) for value in arrays)))
 
 
 def list_variables(folder):
@@ -62,12 +77,19 @@ def list_variables(folder):
         shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
         names = {}
         if GRAPH in shapes:
-            graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(GRAPH))
-            names = {attribute.checkpoint_key: attribute.full_name
-                     for node in graph.nodes for attribute in node.attributes}
+            graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(
+                reader.get_tensor(GRAPH)
+            )
+            names = {
+                attribute.checkpoint_key: attribute.full_name
+                for node in graph.nodes
+                for attribute in node.attributes
+            }
         for key in sorted(shapes.keys() - {GRAPH}, key=_split_numbers):
             path = NUMBER.sub("/_variables", key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"))
-            lines.append(f"{checkpoint}{path} | {names.get(key, '')} | {shapes[key]} | {types[key].name}")
+            lines.append(
+                f"{checkpoint}{path} | {names.get(key, '')} | {shapes[key]} | {types[key].name}"
+            )
     return lines
 
 

@@ -19,13 +19,19 @@ EXPORTS = {  # name -> case that trains the model, flags of run.export_saved_mod
     "multiple_choice": ("multiple_choice", {}),
     "masked_lm": ("pretraining", {"task": "masked_lm", **OF_PRETRAINING}),
     "encoder": ("pretraining", {"task": "encoder", **OF_PRETRAINING}),
-    "litert": ("classifier", {"format": "litert", "lengths": 16, "batch_sizes": 1, "max_seq_length": 24}),
+    "litert": (
+        "classifier",
+        {"format": "litert", "lengths": 16, "batch_sizes": 1, "max_seq_length": 24},
+    ),
 }
 
 
 def count(graph_def):
     """Counts the operations of a GraphDef and its functions by type."""
-    nodes = [*graph_def.node, *(node for function in graph_def.library.function for node in function.node_def)]
+    nodes = [
+        *graph_def.node,
+        *(node for function in graph_def.library.function for node in function.node_def),
+    ]
     return dict(collections.Counter(node.op for node in nodes))
 
 
@@ -45,7 +51,9 @@ def count_training(name, folder):
 
     with mock.patch.object(func_graph.FuncGraph, "__init__", keep), contextlib.chdir(folder):
         scripts.run_here(case.module, output_dir=f"{name}_traced", **case.flags)
-    return max((count(graph.as_graph_def()) for graph in graphs), key=lambda found: sum(found.values()))
+    return max(
+        (count(graph.as_graph_def()) for graph in graphs), key=lambda found: sum(found.values())
+    )
 
 
 def count_export(name, folder):
@@ -56,7 +64,9 @@ def count_export(name, folder):
     case, flags = EXPORTS[name]
     cases.run(case, folder)
     exported = folder / f"export_{name}"
-    scripts.succeed("run.export_saved_model", folder, init_checkpoint=case, export_dir=exported, **flags)
+    scripts.succeed(
+        "run.export_saved_model", folder, init_checkpoint=case, export_dir=exported, **flags
+    )
     if name == "litert":
         return count_litert((exported / "model_float32.tflite").read_bytes())
     model = saved_model_pb2.SavedModel.FromString((exported / "1" / "saved_model.pb").read_bytes())
@@ -68,7 +78,14 @@ def count_litert(content):
     from tensorflow.lite.python import schema_py_generated as schema
 
     model = schema.ModelT.InitFromPackedBuf(content)
-    names = {code: name for name, code in vars(schema.BuiltinOperator).items() if isinstance(code, int)}
+    names = {
+        code: name for name, code in vars(schema.BuiltinOperator).items() if isinstance(code, int)
+    }
     codes = [max(code.builtinCode, code.deprecatedBuiltinCode) for code in model.operatorCodes]
-    return dict(collections.Counter(names[codes[operator.opcodeIndex]]
-                                    for graph in model.subgraphs for operator in graph.operators))
+    return dict(
+        collections.Counter(
+            names[codes[operator.opcodeIndex]]
+            for graph in model.subgraphs
+            for operator in graph.operators
+        )
+    )

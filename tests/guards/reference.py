@@ -14,8 +14,20 @@ from bert_tf.config import BertConfig
 from tests.guards import cases, checkpoints, operations, toy
 
 PATH = pathlib.Path(__file__).parents[1] / "reference" / "guards" / "guards.json"
-TRAINED = ("classifier", "windows", "tagger", "squad_v2", "multiple_choice", "pretraining", "packed_pretraining",
-           "lora", "theseus", "narrow_student", "frozen_features", "classifier_float16")
+TRAINED = (
+    "classifier",
+    "windows",
+    "tagger",
+    "squad_v2",
+    "multiple_choice",
+    "pretraining",
+    "packed_pretraining",
+    "lora",
+    "theseus",
+    "narrow_student",
+    "frozen_features",
+    "classifier_float16",
+)
 ROUNDED = ("classifier_float16",)  # Their weights depend on the rounding of the machine.
 TOLERANCE = 1e-4  # Relative, as in the reference runs; for the checksum, relative to the norms.
 MODELS = {  # The models that others build on.
@@ -48,7 +60,9 @@ def digest_model(name):
     or SIZES."""
     config = dataclasses.replace(BertConfig(**toy.CONFIG), **SIZES.get(name, {}))
     with tempfile.TemporaryDirectory() as folder:
-        tf.train.Checkpoint(model=MODELS.get(name, models.BertPretrainer)(config)).write(f"{folder}/model")
+        tf.train.Checkpoint(model=MODELS.get(name, models.BertPretrainer)(config)).write(
+            f"{folder}/model"
+        )
         return digest(checkpoints.list_variables(pathlib.Path(folder)))
 
 
@@ -58,8 +72,11 @@ def find_difference(expected, found):
     Returns "" if it is within TOLERANCE.
     """
     scale = {**expected, "checksum": np.hypot(expected["weights"], expected["others"])}
-    return ", ".join(f"{key}: {found[key]!r} instead of {value!r}" for key, value in expected.items()
-                     if not abs(found[key] - value) <= TOLERANCE * scale[key])
+    return ", ".join(
+        f"{key}: {found[key]!r} instead of {value!r}"
+        for key, value in expected.items()
+        if not abs(found[key] - value) <= TOLERANCE * scale[key]
+    )
 
 
 def describe_increase(expected, found):
@@ -67,8 +84,10 @@ def describe_increase(expected, found):
     if sum(found.values()) <= sum(expected.values()):
         return ""
     return f"{sum(found.values())} operations, not {sum(expected.values())}: " + ", ".join(
-        f"{kind} {expected.get(kind, 0)} -> {found.get(kind, 0)}" for kind in sorted({*found, *expected})
-        if found.get(kind, 0) != expected.get(kind, 0))
+        f"{kind} {expected.get(kind, 0)} -> {found.get(kind, 0)}"
+        for kind in sorted({*found, *expected})
+        if found.get(kind, 0) != expected.get(kind, 0)
+    )
 
 
 def write():
@@ -79,11 +98,24 @@ def write():
         for name in TRAINED:
             cases.run(name, folder)
         values = {
-            "object_graphs": {**{name: digest_model(name) for name in (*MODELS, *SIZES)},
-                              **{name: digest(checkpoints.list_variables(folder / name)) for name in TRAINED}},
-            "summaries": {name: checkpoints.summarize(checkpoints.read(folder / name))
-                          for name in TRAINED if name not in ROUNDED},
+            "object_graphs": {
+                **{name: digest_model(name) for name in (*MODELS, *SIZES)},
+                **{name: digest(checkpoints.list_variables(folder / name)) for name in TRAINED},
+            },
+            "summaries": {
+                name: checkpoints.summarize(checkpoints.read(folder / name))
+                for name in TRAINED
+                if name not in ROUNDED
+            },
             "operations": {
-                **{f"training/{name}": operations.count_training(name, folder) for name in operations.TRAINED},
-                **{f"export/{name}": operations.count_export(name, folder) for name in operations.EXPORTS}}}
+                **{
+                    f"training/{name}": operations.count_training(name, folder)
+                    for name in operations.TRAINED
+                },
+                **{
+                    f"export/{name}": operations.count_export(name, folder)
+                    for name in operations.EXPORTS
+                },
+            },
+        }
     PATH.write_text(json.dumps(values, indent=1, sort_keys=True) + "\n", encoding="utf-8")

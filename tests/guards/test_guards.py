@@ -28,7 +28,10 @@ def test_object_graph_of_a_model(name):
 @pytest.mark.parametrize("name", reference.TRAINED)
 def test_three_steps(folder, name):
     cases.run(name, folder)
-    assert reference.digest(checkpoints.list_variables(folder / name)) == reference.read("object_graphs")[name]
+    assert (
+        reference.digest(checkpoints.list_variables(folder / name))
+        == reference.read("object_graphs")[name]
+    )
     if name not in reference.ROUNDED:
         found = checkpoints.summarize(checkpoints.read(folder / name))
         assert reference.find_difference(reference.read("summaries")[name], found) == ""
@@ -38,7 +41,9 @@ def test_three_steps(folder, name):
 @pytest.mark.parametrize("name", operations.TRAINED)
 def test_operations_of_a_step(folder, name):
     found = operations.count_training(name, folder)
-    assert reference.describe_increase(reference.read("operations")[f"training/{name}"], found) == ""
+    assert (
+        reference.describe_increase(reference.read("operations")[f"training/{name}"], found) == ""
+    )
 
 
 @pytest.mark.extra_large
@@ -46,4 +51,3 @@ def test_operations_of_a_step(folder, name):
 def test_operations_of_an_export(folder, name):
     found = operations.count_export(name, folder)
     assert reference.describe_increase(reference.read("operations")[f"export/{name}"], found) == ""
-

@@ -9,14 +9,40 @@ import string
 
 WORDS = """the dog fox cat bird line word rome genoa mary hunt jump ##ed ##ing stop see run read over under quick
 brown lazy old new in at of and to it was is on for he she they who what where when . , ? ! -"""
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *string.ascii_lowercase,
-              *(f"##{letter}" for letter in string.ascii_lowercase)]
-SPOKEN = [word for word in WORDS.split() if word.isalpha()] + ["stops", "jumped", "reading", "runs", "owls", "zed"]
-CONFIG = {"vocab_size": len(VOCABULARY), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-          "intermediate_size": 44, "max_position_embeddings": 40, "type_vocab_size": 2, "initializer_range": 0.1}
-CONFIGS = {"config.json": {}, "narrow.json": {"hidden_size": 24, "intermediate_size": 28},
-           "deep.json": {"num_hidden_layers": 3},
-           "shared.json": {"embedding_size": 12, "num_hidden_groups": 1}}
+VOCABULARY = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *WORDS.split(),
+    *string.ascii_lowercase,
+    *(f"##{letter}" for letter in string.ascii_lowercase),
+]
+SPOKEN = [word for word in WORDS.split() if word.isalpha()] + [
+    "stops",
+    "jumped",
+    "reading",
+    "runs",
+    "owls",
+    "zed",
+]
+CONFIG = {
+    "vocab_size": len(VOCABULARY),
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 44,
+    "max_position_embeddings": 40,
+    "type_vocab_size": 2,
+    "initializer_range": 0.1,
+}
+CONFIGS = {
+    "config.json": {},
+    "narrow.json": {"hidden_size": 24, "intermediate_size": 28},
+    "deep.json": {"num_hidden_layers": 3},
+    "shared.json": {"embedding_size": 12, "num_hidden_groups": 1},
+}
 EXAMPLES = 12  # of each training set: three steps of 4
 
 
@@ -30,11 +56,18 @@ def write(folder):
     write_tables(folder, rng)
     write_words(folder, rng)
     write_questions(folder, rng)
-    (folder / "choices.csv").write_text("sent1,sent2,ending0,ending1,ending2,ending3,label\n" + "".join(
-        f"{sentence(rng, 5)},{rng.choice(SPOKEN)},{','.join(sentence(rng, 4) for _ in range(4))},{number % 4}\n"
-        for number in range(EXAMPLES)))
-    (folder / "corpus.txt").write_text("\n".join(
-        "".join(f"{sentence(rng, 12)} .\n" for _ in range(rng.randint(4, 9))) for _ in range(12)))
+    (folder / "choices.csv").write_text(
+        "sent1,sent2,ending0,ending1,ending2,ending3,label\n"
+        + "".join(
+            f"{sentence(rng, 5)},{rng.choice(SPOKEN)},{','.join(sentence(rng, 4) for _ in range(4))},{number % 4}\n"
+            for number in range(EXAMPLES)
+        )
+    )
+    (folder / "corpus.txt").write_text(
+        "\n".join(
+            "".join(f"{sentence(rng, 12)} .\n" for _ in range(rng.randint(4, 9))) for _ in range(12)
+        )
+    )
 
 
 def sentence(rng, most, least=2):
@@ -47,13 +80,23 @@ def write_tables(folder, rng):
     for name in ("sst-2", "own"):
         (folder / name).mkdir()
     for split in ("train", "dev"):
-        rows = [(sentence(rng, 14), sentence(rng, 9), number % 3, round(rng.uniform(0, 5), 2),
-                 "|".join(sorted(rng.sample(["red", "blue", "green"], rng.randint(1, 3)))))
-                for number in range(EXAMPLES)]
-        (folder / "sst-2" / f"{split}.tsv").write_text("sentence\tlabel\n" + "".join(
-            f"{text}\t{label % 2}\n" for text, _, label, _, _ in rows))
-        (folder / "own" / f"{split}.tsv").write_text("text\tsecond\tlabel\tnumber\tlabels\n" + "".join(
-            "\t".join(map(str, row)) + "\n" for row in rows))
+        rows = [
+            (
+                sentence(rng, 14),
+                sentence(rng, 9),
+                number % 3,
+                round(rng.uniform(0, 5), 2),
+                "|".join(sorted(rng.sample(["red", "blue", "green"], rng.randint(1, 3)))),
+            )
+            for number in range(EXAMPLES)
+        ]
+        (folder / "sst-2" / f"{split}.tsv").write_text(
+            "sentence\tlabel\n" + "".join(f"{text}\t{label % 2}\n" for text, _, label, _, _ in rows)
+        )
+        (folder / "own" / f"{split}.tsv").write_text(
+            "text\tsecond\tlabel\tnumber\tlabels\n"
+            + "".join("\t".join(map(str, row)) + "\n" for row in rows)
+        )
     (folder / "texts.txt").write_text("".join(f"{sentence(rng, 14)}\n" for _ in range(EXAMPLES)))
 
 
@@ -61,11 +104,15 @@ def write_words(folder, rng):
     """Writes documents of sentences with one word and its label per line."""
     kinds = {"rome": "B-PLACE", "genoa": "B-PLACE", "mary": "B-PER", "hunt": "I-PER"}
     for split in ("train", "dev"):
-        sentences = ["".join(f"{word} {kinds.get(word, 'O')}\n" for word in sentence(rng, 12).split())
-                     for _ in range(EXAMPLES)]
+        sentences = [
+            "".join(f"{word} {kinds.get(word, 'O')}\n" for word in sentence(rng, 12).split())
+            for _ in range(EXAMPLES)
+        ]
         sentences[0] = "mary B-PER\nhunt I-PER\nin O\nrome B-PLACE\n"
         starts = ("-DOCSTART- O\n\n" if number % 4 == 0 else "" for number in range(EXAMPLES))
-        (folder / f"{split}.txt").write_text("\n".join(map("".join, zip(starts, sentences, strict=True))))
+        (folder / f"{split}.txt").write_text(
+            "\n".join(map("".join, zip(starts, sentences, strict=True)))
+        )
 
 
 def write_questions(folder, rng):
@@ -79,12 +126,17 @@ def write_questions(folder, rng):
             context = sentence(rng, 40, 20)
             words = context.split()
             place = rng.randrange(len(words) - 1)
-            answer = " ".join(words[place:place + 2])
+            answer = " ".join(words[place : place + 2])
             start = len(" ".join(words[:place])) + (place > 0)
             impossible = every > 0 and number % every == 0
-            question = {"id": str(number), "question": f"{sentence(rng, 4)} ?",
-                        "answers": [] if impossible else [{"text": answer, "answer_start": start}]}
+            question = {
+                "id": str(number),
+                "question": f"{sentence(rng, 4)} ?",
+                "answers": [] if impossible else [{"text": answer, "answer_start": start}],
+            }
             if every:
                 question["is_impossible"] = impossible
             paragraphs.append({"context": context, "qas": [question]})
-        (folder / name).write_text(json.dumps({"version": "2.0", "data": [{"title": "t", "paragraphs": paragraphs}]}))
+        (folder / name).write_text(
+            json.dumps({"version": "2.0", "data": [{"title": "t", "paragraphs": paragraphs}]})
+        )

@@ -19,8 +19,10 @@ from tests.robustness.commands import COMMANDS, LONGEST_MESSAGE
 pytestmark = pytest.mark.large
 
 # Names of flags whose values are paths that a script reads.
-INPUT = re.compile(r"(?!output|export|cache).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
-                   "input")
+INPUT = re.compile(
+    r"(?!output|export|cache).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
+    "input"
+)
 # Jobs check paths.
 CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")
 # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
@@ -37,42 +39,145 @@ OPENED_LATER = {
 OUTPUTS = (  # command, its output flag, additional flags, inputs that the output must not overwrite
     ("create_pretraining_data", "output_file", {}, ("text.txt", "vocab.txt")),
     ("learn_vocab", "vocab_file", {}, ("text.txt",)),
-    ("learn_vocab", "vocab_file", {"initial_vocab": "vocab.txt", "vocab_size": None}, ("vocab.txt",)),
-    ("extract_features", "output_file", {"vocab_file": "vocab.txt"},
-     ("text.txt", "vocab.txt", "model/bert_config.json", "model/vocab.txt", "model/bert_model.ckpt.index")),
-    ("predict", "output_file", {"vocab_file": "vocab.txt"},
-     ("text.txt", "vocab.txt", "tuned/task.json", "tuned/checkpoint")),
-    ("evaluate_models", "output_file", {}, ("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json")),
-    ("attention_report", "output_file", {"vocab_file": "vocab.txt"}, ("vocab.txt", "model/bert_config.json")),
+    (
+        "learn_vocab",
+        "vocab_file",
+        {"initial_vocab": "vocab.txt", "vocab_size": None},
+        ("vocab.txt",),
+    ),
+    (
+        "extract_features",
+        "output_file",
+        {"vocab_file": "vocab.txt"},
+        (
+            "text.txt",
+            "vocab.txt",
+            "model/bert_config.json",
+            "model/vocab.txt",
+            "model/bert_model.ckpt.index",
+        ),
+    ),
+    (
+        "predict",
+        "output_file",
+        {"vocab_file": "vocab.txt"},
+        ("text.txt", "vocab.txt", "tuned/task.json", "tuned/checkpoint"),
+    ),
+    (
+        "evaluate_models",
+        "output_file",
+        {},
+        ("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json"),
+    ),
+    (
+        "attention_report",
+        "output_file",
+        {"vocab_file": "vocab.txt"},
+        ("vocab.txt", "model/bert_config.json"),
+    ),
 )
 # Command, flags, part of the message; rules that settings declare are in docs/reference.md.
 REJECTED = (
-    ("answer", {"init_checkpoint": None, "model": "served", "doc_stride": 9}, "`doc_stride`=9: has no effect"),
-    ("answer", {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": 9}, "`max_seq_length`=9: has no"),
-    ("fill_mask", {"init_checkpoint": None, "model": "served", "vocab_file": "vocab.txt"}, "`vocab_file`=vocab"),
+    (
+        "answer",
+        {"init_checkpoint": None, "model": "served", "doc_stride": 9},
+        "`doc_stride`=9: has no effect",
+    ),
+    (
+        "answer",
+        {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": 9},
+        "`max_seq_length`=9: has no",
+    ),
+    (
+        "fill_mask",
+        {"init_checkpoint": None, "model": "served", "vocab_file": "vocab.txt"},
+        "`vocab_file`=vocab",
+    ),
     ("fill_mask", {"max_seq_length": 99}, "`max_seq_length`=99"),
-    ("predict", {"model": "served", "max_seq_length": None, "do_lower_case": False}, "`do_lower_case`=False: has no"),
-    ("predict", {"model": "served", "bert_config_file": "bert_config.json"}, "`bert_config_file`=bert_config.json:"),
-    ("predict", {"model": "served", "task": "classifier"}, "`task`=classifier: has no effect with `model`=served"),
-    ("predict", {"model": "served", "top_k": 3}, "`top_k`=3: has no effect with `model`=served, whose settings are "),
-    *((command, {"top_k": 3}, "`top_k`=3: has no effect on models of kind classifier; omit it")
-      for command in ("predict", "export_saved_model")),
-    ("export_saved_model", {"task": "encoder", "multi_label": True}, "`multi_label`=True: has no effect on models of "),
+    (
+        "predict",
+        {"model": "served", "max_seq_length": None, "do_lower_case": False},
+        "`do_lower_case`=False: has no",
+    ),
+    (
+        "predict",
+        {"model": "served", "bert_config_file": "bert_config.json"},
+        "`bert_config_file`=bert_config.json:",
+    ),
+    (
+        "predict",
+        {"model": "served", "task": "classifier"},
+        "`task`=classifier: has no effect with `model`=served",
+    ),
+    (
+        "predict",
+        {"model": "served", "top_k": 3},
+        "`top_k`=3: has no effect with `model`=served, whose settings are ",
+    ),
+    *(
+        (command, {"top_k": 3}, "`top_k`=3: has no effect on models of kind classifier; omit it")
+        for command in ("predict", "export_saved_model")
+    ),
+    (
+        "export_saved_model",
+        {"task": "encoder", "multi_label": True},
+        "`multi_label`=True: has no effect on models of ",
+    ),
     ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: requires `with_litert` or"),
-    ("create_pretraining_data", {"mask_fraction": 0.95}, "`mask_fraction`=0.95: must be at most 1 together with `rand"),
-    ("create_pretraining_data", {"masking": "dynamic", "do_whole_word_mask": True},
-     "`do_whole_word_mask`=True: has no effect with `masking`=dynamic, whose records contain no masks; set it for"),
-    ("run_pretraining", {"recipe": "original", "input_file": "{length}", "max_predictions_per_seq": None,
-                         "num_train_steps": 20}, "`max_seq_length`=32: has no effect with `phases`; omit it"),
-    ("prune_model", {"keep_heads": 1.0, "num_train_epochs": 1}, "nothing to prune; set `keep_heads`, `keep_n"),
+    (
+        "create_pretraining_data",
+        {"mask_fraction": 0.95},
+        "`mask_fraction`=0.95: must be at most 1 together with `rand",
+    ),
+    (
+        "create_pretraining_data",
+        {"masking": "dynamic", "do_whole_word_mask": True},
+        "`do_whole_word_mask`=True: has no effect with `masking`=dynamic, whose records contain no masks; set it for",
+    ),
+    (
+        "run_pretraining",
+        {
+            "recipe": "original",
+            "input_file": "{length}",
+            "max_predictions_per_seq": None,
+            "num_train_steps": 20,
+        },
+        "`max_seq_length`=32: has no effect with `phases`; omit it",
+    ),
+    (
+        "prune_model",
+        {"keep_heads": 1.0, "num_train_epochs": 1},
+        "nothing to prune; set `keep_heads`, `keep_n",
+    ),
     ("extract_features", {"layers": "first"}, "`layers`=first: "),
-    ("run_pretraining", {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"}, "`output_dir`=texts: would be"),
-    ("run_pretraining", {"eval_input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: would be"),
-    ("run_multiple_choice", {"data_format": "race", "train_file": "race", "output_dir": "race/out"},
-     "`output_dir`=race/out: would be"),
-    ("analyze_attention", {"output_dir": "model"}, "`output_dir`=model: would overwrite `init_checkpoint`"),
-    *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: must be a directory, but is a file")
-      for command in ("run_classifier", "analyze_attention", "split_sentences")),
+    (
+        "run_pretraining",
+        {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"},
+        "`output_dir`=texts: would be",
+    ),
+    (
+        "run_pretraining",
+        {"eval_input_file": "texts", "output_dir": "texts"},
+        "`output_dir`=texts: would be",
+    ),
+    (
+        "run_multiple_choice",
+        {"data_format": "race", "train_file": "race", "output_dir": "race/out"},
+        "`output_dir`=race/out: would be",
+    ),
+    (
+        "analyze_attention",
+        {"output_dir": "model"},
+        "`output_dir`=model: would overwrite `init_checkpoint`",
+    ),
+    *(
+        (
+            command,
+            {"output_dir": "text.txt"},
+            "`output_dir`=text.txt: must be a directory, but is a file",
+        )
+        for command in ("run_classifier", "analyze_attention", "split_sentences")
+    ),
 )
 
 
@@ -106,8 +211,14 @@ def test_contradictions_and_unusable_places(command, changes, message):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_missing_inputs(command):
     with scripts.defined(importlib.import_module(f"{COMMANDS[command][0]}.{command}")) as flags:
-        inputs = [name for name, flag in flags.items() if flag.flag_type() == "string" and INPUT.fullmatch(name)]
-    accepted = {name for name in inputs if "none/at/all" not in get_error(command, {name: "none/at/all"})}
+        inputs = [
+            name
+            for name, flag in flags.items()
+            if flag.flag_type() == "string" and INPUT.fullmatch(name)
+        ]
+    accepted = {
+        name for name in inputs if "none/at/all" not in get_error(command, {name: "none/at/all"})
+    }
     assert accepted == OPENED_LATER.get(command, set())
 
 
@@ -118,9 +229,16 @@ def test_outputs_that_would_overwrite_something(tmp_path, command, output, flags
     os.mkfifo(pipe)
     dangling.symlink_to("nowhere")
     link.symlink_to(os.path.abspath(inputs[-1]))
-    expected = {pipe: "is not a regular file", dangling: "is a symbolic link to nowhere", link: "would overwrite ",
-                "empty": "must be a file, but is a directory", **{f"./{path}": "" for path in inputs}}
+    expected = {
+        pipe: "is not a regular file",
+        dangling: "is a symbolic link to nowhere",
+        link: "would overwrite ",
+        "empty": "must be a file, but is a directory",
+        **{f"./{path}": "" for path in inputs},
+    }
     if command != "create_pretraining_data":  # It creates directories.
         expected["none/new.tsv"] = "the directory none does not exist"
     for path, message in expected.items():
-        assert get_error(command, {**flags, output: path}).startswith(f"`{output}`={path}: {message}"), path
+        assert get_error(command, {**flags, output: path}).startswith(
+            f"`{output}`={path}: {message}"
+        ), path

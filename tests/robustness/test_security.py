@@ -36,7 +36,9 @@ def test_pickles_are_never_opened(tmp_path, trap):
 
 
 def test_yaml_creates_no_objects(tmp_path, trap):
-    (tmp_path / "params.yaml").write_text(f"task: !!python/object/apply:builtins.open ['{trap}', 'w']\n")
+    (tmp_path / "params.yaml").write_text(
+        f"task: !!python/object/apply:builtins.open ['{trap}', 'w']\n"
+    )
     with pytest.raises(InputError, match=r"params\.yaml: is not YAML"):
         model_folder.read_config(str(tmp_path / "params.yaml"))
 
@@ -46,8 +48,12 @@ def test_run_deletes_no_checkpoints_of_other_directories(tmp_path, place):
     """TensorFlow deletes old checkpoints wherever the file `checkpoint` says that they are."""
     folder = tmp_path / "run"
     (folder / "below").mkdir(parents=True)
-    (folder / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "{place}"\n')
-    with pytest.raises(InputError, match=r"run/checkpoint: lists .*ckpt-1, which is not in its directory"):
+    (folder / "checkpoint").write_text(
+        f'model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "{place}"\n'
+    )
+    with pytest.raises(
+        InputError, match=r"run/checkpoint: lists .*ckpt-1, which is not in its directory"
+    ):
         checkpoints.CheckpointManager(tf.train.Checkpoint(), str(folder), max_to_keep=1)
 
 
@@ -59,8 +65,15 @@ def test_run_json_cannot_locate_data():
 
 
 def test_the_description_of_a_shard_cannot_locate_files(tmp_path):
-    (tmp_path / "a.tfrecord.shard.json").write_text(json.dumps({
-        "run": "r", "files": [{"file": "../../etc/passwd", "bytes": 1, "sha256": ""}], "counts": {}}))
+    (tmp_path / "a.tfrecord.shard.json").write_text(
+        json.dumps(
+            {
+                "run": "r",
+                "files": [{"file": "../../etc/passwd", "bytes": 1, "sha256": ""}],
+                "counts": {},
+            }
+        )
+    )
     shard = Shard(0, 1, (), (str(tmp_path / "a.tfrecord"),), "r")
     assert read_finished(shard) is None
     (tmp_path / "a.tfrecord").write_bytes(b"x")
@@ -68,7 +81,9 @@ def test_the_description_of_a_shard_cannot_locate_files(tmp_path):
 
 
 def test_teacher_outputs_cannot_leave_their_directory(tmp_path):
-    (tmp_path / "values.json").write_text(json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}}))
+    (tmp_path / "values.json").write_text(
+        json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}})
+    )
     with pytest.raises(InputError, match="lists files of other directories"):
         teacher_outputs.read(str(tmp_path), [1, 1, 1])
 

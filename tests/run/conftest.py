@@ -13,11 +13,18 @@ SIZES = {"num_hidden_layers": 3}
 OTHERS = {  # Models besides toy_runs.TASKS, two of them without a task.
     "pretrained": (None, models.BertPretrainer),
     "headless": (None, models.BertEncoder),
-    "stars": (TaskMetadata("classifier", 20, True), lambda config: models.BertClassifier(config, 1)),
-    "topics": (TaskMetadata("classifier", 20, True, ("a", "b", "c"), multi_label=True),
-               lambda config: models.BertClassifier(config, 3)),
-    "pairs": (TaskMetadata("classifier", 20, True, ("no", "yes"), pairs=True),
-              lambda config: models.BertClassifier(config, 2)),
+    "stars": (
+        TaskMetadata("classifier", 20, True),
+        lambda config: models.BertClassifier(config, 1),
+    ),
+    "topics": (
+        TaskMetadata("classifier", 20, True, ("a", "b", "c"), multi_label=True),
+        lambda config: models.BertClassifier(config, 3),
+    ),
+    "pairs": (
+        TaskMetadata("classifier", 20, True, ("no", "yes"), pairs=True),
+        lambda config: models.BertClassifier(config, 2),
+    ),
 }
 # With the data in own/.
 STARTED_WITH = {"stars": {"regression": True}, "topics": {"label_separator": ","}}
@@ -36,9 +43,14 @@ def toys(tmp_path_factory, reference):
     toy_runs.write_tasks(folder, reference, **SIZES)
     toy_runs.write(folder, reference, OTHERS, **SIZES)
     for name, values in STARTED_WITH.items():
-        (folder / name / "run.json").write_text(json.dumps({"task_name": "custom", "label_column": name, **values}))
+        (folder / name / "run.json").write_text(
+            json.dumps({"task_name": "custom", "label_column": name, **values})
+        )
     (folder / "own").mkdir()
-    rows = [f"{text}\t{number % 3}.5\t{'abc'[number % 3]},c" for number, text in enumerate(toy_runs.TEXTS)]
+    rows = [
+        f"{text}\t{number % 3}.5\t{'abc'[number % 3]},c"
+        for number, text in enumerate(toy_runs.TEXTS)
+    ]
     for split in ("train", "dev"):
         (folder / "own" / f"{split}.tsv").write_text("\n".join(["text\tstars\ttopics", *rows, ""]))
     return folder

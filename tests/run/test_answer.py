@@ -22,7 +22,7 @@ pytestmark = pytest.mark.large
 MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, MAX_ANSWER_LENGTH = 40, 7, 9, 11
 CONTEXTS = (
     "Numbers are created by numeric literals, or as the result of built-in functions.",
-    "The  debugger's\tprompt is \"(Pdb)\";\nit \u202fstops -- or not -- at the FIRST line.",
+    'The  debugger\'s\tprompt is "(Pdb)";\nit \u202fstops -- or not -- at the FIRST line.',
     "Caf\u00e9 and cafe\u0301 are one word (na\u00efve!), \u201cquoted\u201d; \u2603\u2603 is unknown, x\u0300y\u0301.",
     "\u4e2d\u6587 text, without\u00a0breaks: \u0130stanbul's \u03a3\u0399\u03a3\u03a5\u03a6\u039f\u03a3.",
     " Some exceptions are raised by the interpreter." * 7,
@@ -33,25 +33,54 @@ CONTEXTS_OF_OTHER_TOKENS = (2, 3)
 
 def test_answers_equal_those_of_run_squad(reference):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
-    config = BertConfig(tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7)
+    config = BertConfig(
+        tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7
+    )
     model = models.BertSpanLabeler(make_encoder(config, seed=3, layers="unpadded"))
     metadata = TaskMetadata(
-        "span_labeler", MAX_SEQ_LENGTH, True, doc_stride=DOC_STRIDE, max_query_length=MAX_QUERY_LENGTH,
-        max_answer_length=MAX_ANSWER_LENGTH, version_2_with_negative=True)
+        "span_labeler",
+        MAX_SEQ_LENGTH,
+        True,
+        doc_stride=DOC_STRIDE,
+        max_query_length=MAX_QUERY_LENGTH,
+        max_answer_length=MAX_ANSWER_LENGTH,
+        version_2_with_negative=True,
+    )
     signatures = ServedSpanLabeler(model, tokenizer, metadata).signatures()
-    examples = [squad.Example(str(number), f"What is number {number}?", context)
-                for number, context in enumerate(CONTEXTS)]
-    features = list(squad.convert_examples_to_features(
-        examples, tokenizer, MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, is_training=False))
+    examples = [
+        squad.Example(str(number), f"What is number {number}?", context)
+        for number, context in enumerate(CONTEXTS)
+    ]
+    features = list(
+        squad.convert_examples_to_features(
+            examples, tokenizer, MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, is_training=False
+        )
+    )
     arrays = squad.create_arrays(features)
     del arrays["unique_ids"]
-    logits = {name: np.where(arrays["input_mask"] > 0, value, -1e9) for name, value in
-              signatures["ids"](**{name: tf.constant(value, tf.int32) for name, value in arrays.items()}).items()}
+    logits = {
+        name: np.where(arrays["input_mask"] > 0, value, -1e9)
+        for name, value in signatures["ids"](
+            **{name: tf.constant(value, tf.int32) for name, value in arrays.items()}
+        ).items()
+    }
     expected = squad.predict_answers(
-        examples, features, logits["start_logits"], logits["end_logits"], 20, MAX_ANSWER_LENGTH, True, True)
-    answer = signatures["serving_default"](question=tf.constant([each.question_text for each in examples]),
-                                           context=tf.constant(CONTEXTS))
-    for number, (context, best) in enumerate(zip(CONTEXTS, expected.choose(0.0).values(), strict=True)):
+        examples,
+        features,
+        logits["start_logits"],
+        logits["end_logits"],
+        20,
+        MAX_ANSWER_LENGTH,
+        True,
+        True,
+    )
+    answer = signatures["serving_default"](
+        question=tf.constant([each.question_text for each in examples]),
+        context=tf.constant(CONTEXTS),
+    )
+    for number, (context, best) in enumerate(
+        zip(CONTEXTS, expected.choose(0.0).values(), strict=True)
+    ):
         text = answer["answer"][number].numpy().decode()
         assert text == best or (number in CONTEXTS_OF_OTHER_TOKENS and text and text in best)
         nbest = [candidate for candidate in expected.nbest[str(number)] if candidate.text][:5]
@@ -59,11 +88,17 @@ def test_answers_equal_those_of_run_squad(reference):
             nbest = nbest[:1]
         else:
             assert [text.decode() for text in answer["answers"][number, : len(nbest)].numpy()] == [
-                candidate.text for candidate in nbest]
+                candidate.text for candidate in nbest
+            ]
         np.testing.assert_allclose(
             answer["scores"][number, : len(nbest)],
-            [candidate.start_logit + candidate.end_logit for candidate in nbest], rtol=0, atol=1e-5)
+            [candidate.start_logit + candidate.end_logit for candidate in nbest],
+            rtol=0,
+            atol=1e-5,
+        )
         span = context[int(answer["start"][number]) : int(answer["end"][number])]
         assert span.split() == answer["answer"][number].numpy().decode().split()
-        assert float(answer["null_score_diff"][number]) == pytest.approx(expected.null_odds[str(number)], abs=1e-5)
+        assert float(answer["null_score_diff"][number]) == pytest.approx(
+            expected.null_odds[str(number)], abs=1e-5
+        )
     assert len(features) > len(examples) + 5

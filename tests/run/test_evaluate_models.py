@@ -11,18 +11,39 @@ from tests import scripts
 pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]
 
 EVALUATE, EXPORT = "run.evaluate_models", "run.export_saved_model"
-DATA = {"topics": {"data_dir": "own"}, "stars": {"data_dir": "own"}, "sst": {"data_dir": "sst-2"},
-        "tagger": {"dev_file": "dev.txt"}, "squad": {"predict_file": "dev.json"}, "swag": {"dev_file": "dev.csv"}}
+DATA = {
+    "topics": {"data_dir": "own"},
+    "stars": {"data_dir": "own"},
+    "sst": {"data_dir": "sst-2"},
+    "tagger": {"dev_file": "dev.txt"},
+    "squad": {"predict_file": "dev.json"},
+    "swag": {"dev_file": "dev.csv"},
+}
 
 
-@pytest.mark.parametrize(("name", "export", "flags"), [
-    *((name, "served", {}) for name in ("stars", "topics", "squad")), ("sst", "served", {"static_length": True}),
-    *((name, "served/model_float32.tflite", {"format": "litert", "lengths": "12,20", "batch_sizes": "8"})
-      for name in ("swag", "tagger"))])
+@pytest.mark.parametrize(
+    ("name", "export", "flags"),
+    [
+        *((name, "served", {}) for name in ("stars", "topics", "squad")),
+        ("sst", "served", {"static_length": True}),
+        *(
+            (
+                name,
+                "served/model_float32.tflite",
+                {"format": "litert", "lengths": "12,20", "batch_sizes": "8"},
+            )
+            for name in ("swag", "tagger")
+        ),
+    ],
+)
 def test_an_export_has_the_scores_of_its_checkpoint(tmp_path, name, export, flags, capsys):
     scripts.run_here(EXPORT, init_checkpoint=name, export_dir=tmp_path / "served", **flags)
-    scripts.run_here(EVALUATE, models=f"{name},{tmp_path / export}", output_file=tmp_path / "scores.json",
-                     **DATA[name])
+    scripts.run_here(
+        EVALUATE,
+        models=f"{name},{tmp_path / export}",
+        output_file=tmp_path / "scores.json",
+        **DATA[name],
+    )
     first, second = json.loads((tmp_path / "scores.json").read_text())["models"]
     assert (first["model"], second["model"]) == (name, str(tmp_path / export))
     assert second["equal_decisions"] == 1
@@ -35,14 +56,22 @@ def test_an_export_has_the_scores_of_its_checkpoint(tmp_path, name, export, flag
 
 
 def test_an_export_requires_a_checkpoint_before_it():
-    with pytest.raises(InputError, match=r"^`models`=none\.tflite: is an export, whose data its checkpoint describes"):
+    with pytest.raises(
+        InputError,
+        match=r"^`models`=none\.tflite: is an export, whose data its checkpoint describes",
+    ):
         scripts.run_here(EVALUATE, models="none.tflite,sst", **DATA["sst"])
 
 
 def test_models_that_are_not_exports(tmp_path):
     (tmp_path / "model.tflite").write_text("")
-    only_litert = (f"`models`={tmp_path}: contains no SavedModel (expected saved_model.pb); for the LiteRT model, set "
-                   f"the file {tmp_path}/model.tflite")
-    for path, message in (("none.tflite", "`models`=none.tflite: does not exist"), (str(tmp_path), only_litert)):
+    only_litert = (
+        f"`models`={tmp_path}: contains no SavedModel (expected saved_model.pb); for the LiteRT model, set "
+        f"the file {tmp_path}/model.tflite"
+    )
+    for path, message in (
+        ("none.tflite", "`models`=none.tflite: does not exist"),
+        (str(tmp_path), only_litert),
+    ):
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
             scripts.run_here(EVALUATE, models=f"sst,{path}", **DATA["sst"])

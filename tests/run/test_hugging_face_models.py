@@ -28,8 +28,16 @@ pytestmark = pytest.mark.large
 
 CLASSIFY, EXPORT = "run.run_classifier", "run.export_saved_model"
 LENGTH = {"max_seq_length": 32}
-TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good film", "mary shelley wrote in genoa",
-         "bad", "who did go to genoa ?", "the dogs jumped", "a good dog is a good dog"]
+TEXTS = [
+    "the quick brown fox",
+    "a lazy dog jumps over the film",
+    "what a good film",
+    "mary shelley wrote in genoa",
+    "bad",
+    "who did go to genoa ?",
+    "the dogs jumped",
+    "a good dog is a good dog",
+]
 
 
 @pytest.fixture(scope="module")
@@ -57,28 +65,37 @@ def expected(reference):
     return arrays
 
 
-@pytest.mark.parametrize(("name", "kind", "labels"), [
-    ("classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
-    ("several", "classifier", ("news", "sport", "film", "art")),
-    ("regression", "classifier", ()),
-    ("unnamed", "classifier", ("LABEL_0", "LABEL_1")),
-    ("tagger", "token_classifier", ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")),
-    ("squad", "span_labeler", ()),
-    ("swag", "multiple_choice", ()),
-    ("masked", "masked_lm", ()),
-    ("distilbert_classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
-    ("distilbert_squad", "span_labeler", ()),
-    ("distilbert_masked", "masked_lm", ()),
-    ("electra_classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
-    ("electra_tagger", "token_classifier", ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")),
-    ("electra_swag", "multiple_choice", ()),
-])
+@pytest.mark.parametrize(
+    ("name", "kind", "labels"),
+    [
+        ("classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
+        ("several", "classifier", ("news", "sport", "film", "art")),
+        ("regression", "classifier", ()),
+        ("unnamed", "classifier", ("LABEL_0", "LABEL_1")),
+        ("tagger", "token_classifier", ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")),
+        ("squad", "span_labeler", ()),
+        ("swag", "multiple_choice", ()),
+        ("masked", "masked_lm", ()),
+        ("distilbert_classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
+        ("distilbert_squad", "span_labeler", ()),
+        ("distilbert_masked", "masked_lm", ()),
+        ("electra_classifier", "classifier", ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")),
+        ("electra_tagger", "token_classifier", ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")),
+        ("electra_swag", "multiple_choice", ()),
+    ],
+)
 def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
     settings = resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4)
     servable = checkpoint.load_servable(**settings.checkpoint_to_serve)
     metadata = servable.metadata
-    assert (metadata.kind, metadata.labels, metadata.multi_label) == (kind, labels, name == "several")
-    features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
+    assert (metadata.kind, metadata.labels, metadata.multi_label) == (
+        kind,
+        labels,
+        name == "several",
+    )
+    features = {
+        key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")
+    }
     mask = expected["input_mask"].astype(bool)
     if kind == "multiple_choice":
         features = {key: value[tf.newaxis] for key, value in features.items()}
@@ -105,19 +122,50 @@ def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypat
         shutil.copy(folder / "tagger" / path, "bert")
     for split in ("train", "dev"):
         (tmp_path / f"{split}.tsv").write_text(
-            "text\tlabel\n" + "".join(f"{text}\t{'ab'[number % 2]}\n" for number, text in enumerate(TEXTS)))
-    scripts.run_here(CLASSIFY, init_checkpoint="bert", task_name="custom", data_dir=".", output_dir="out",
-                     do_train=True, do_eval=True, num_train_epochs=1, train_batch_size=4, eval_steps=1, **LENGTH)
+            "text\tlabel\n"
+            + "".join(f"{text}\t{'ab'[number % 2]}\n" for number, text in enumerate(TEXTS))
+        )
+    scripts.run_here(
+        CLASSIFY,
+        init_checkpoint="bert",
+        task_name="custom",
+        data_dir=".",
+        output_dir="out",
+        do_train=True,
+        do_eval=True,
+        num_train_epochs=1,
+        train_batch_size=4,
+        eval_steps=1,
+        **LENGTH,
+    )
     output, errors = capsys.readouterr()
     assert "out: starting a new run of 2 steps" in output
     assert "not in the checkpoint, initial values kept: bert/pooler/dense/kernel, " in errors
     metadata = json.loads((tmp_path / "out" / "task.json").read_text())
-    assert (metadata["do_lower_case"], metadata["strip_accents"], metadata["labels"]) == (True, False, ["a", "b"])
+    assert (metadata["do_lower_case"], metadata["strip_accents"], metadata["labels"]) == (
+        True,
+        False,
+        ["a", "b"],
+    )
     (tmp_path / "input.txt").write_text("Größe GROẞE\n", encoding="utf-8")
-    scripts.run_here("run.extract_features", init_checkpoint="out/best", input_file="input.txt",
-                     output_file="vectors.jsonl", layers="-1", **LENGTH)
+    scripts.run_here(
+        "run.extract_features",
+        init_checkpoint="out/best",
+        input_file="input.txt",
+        output_file="vectors.jsonl",
+        layers="-1",
+        **LENGTH,
+    )
     features = json.loads((tmp_path / "vectors.jsonl").read_text())["features"]
-    assert [feature["token"] for feature in features] == ["[CLS]", "größe", "g", "##r", "##o", "##ße", "[SEP]"]
+    assert [feature["token"] for feature in features] == [
+        "[CLS]",
+        "größe",
+        "g",
+        "##r",
+        "##o",
+        "##ße",
+        "[SEP]",
+    ]
     scripts.run_here("run.convert_checkpoint", input="out/best", output="tf1", format="tf1")
     assert task_metadata.read("tf1") == task_metadata.read("out")
     assert model_folder.find_tokenizer("tf1").strip_accents is False
@@ -125,12 +173,19 @@ def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypat
 
 @pytest.mark.parametrize("name", ["distilbert_classifier", "electra_classifier"])
 def test_gradients_equal_those_of_transformers(folder, expected, name):
-    config = dataclasses.replace(read_config(find_config(str(folder / name))), hidden_dropout_prob=0.0,
-                                 attention_probs_dropout_prob=0.0)
-    model = models.BertClassifier(FastEncoder(config, Fast(layers="unpadded", last_where_read=True)), 3)
+    config = dataclasses.replace(
+        read_config(find_config(str(folder / name))),
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    model = models.BertClassifier(
+        FastEncoder(config, Fast(layers="unpadded", last_where_read=True)), 3
+    )
     load_pretrained(model, str(folder / name))
     batch = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
-    gradients = compute_gradients(model, batch | {"label_ids": tf.constant([1, 0, 2])}, losses.classification_loss)
+    gradients = compute_gradients(
+        model, batch | {"label_ids": tf.constant([1, 0, 2])}, losses.classification_loss
+    )
     np.testing.assert_allclose(gradients["loss"], expected[f"{name}_loss"], rtol=0, atol=5e-5)
     keys = [key for key in expected if key.startswith(f"{name}_gradient/")]
     assert len(keys) >= 9
@@ -151,17 +206,31 @@ def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
     embeddings = model.encode(TEXTS)
     encoder = models.BertEncoder(read_config(find_config(name)))
     load_pretrained(encoder, name)
-    servable = checkpoint.load_servable(**resolve_checkpoint(name, task="encoder", **LENGTH).checkpoint_to_serve)
+    servable = checkpoint.load_servable(
+        **resolve_checkpoint(name, task="encoder", **LENGTH).checkpoint_to_serve
+    )
     features = servable.encode(tf.constant(TEXTS))[0]
     mask = tf.cast(features["input_mask"], tf.float32)[..., tf.newaxis]
-    wanted = tf.reduce_sum(encoder(features)["sequence_output"] * mask, axis=1) / tf.reduce_sum(mask, axis=1)
+    wanted = tf.reduce_sum(encoder(features)["sequence_output"] * mask, axis=1) / tf.reduce_sum(
+        mask, axis=1
+    )
     np.testing.assert_allclose(embeddings, wanted, rtol=0, atol=1e-5)
-    scripts.run_here(EXPORT, init_checkpoint=name, task="encoder", export_dir=tmp_path, with_litert="float32",
-                     lengths=32, batch_sizes=2, **LENGTH)
+    scripts.run_here(
+        EXPORT,
+        init_checkpoint=name,
+        task="encoder",
+        export_dir=tmp_path,
+        with_litert="float32",
+        lengths=32,
+        batch_sizes=2,
+        **LENGTH,
+    )
     for place in (tmp_path, next(tmp_path.rglob("*.tflite"))):
         exported = bert_tf.load(place)
         assert exported.kind == "encoder"
         for texts in (TEXTS, []):
             assert {*exported(text=texts)} == {"sequence_output", "input_mask", "pieces", "was_cut"}
         np.testing.assert_allclose(exported.encode(TEXTS), wanted, rtol=0, atol=5e-5)
-        np.testing.assert_allclose([row["vector"] for row in exported.predict(text=TEXTS)], wanted, rtol=0, atol=5e-5)
+        np.testing.assert_allclose(
+            [row["vector"] for row in exported.predict(text=TEXTS)], wanted, rtol=0, atol=5e-5
+        )

@@ -16,8 +16,13 @@ pytestmark = pytest.mark.large
 
 SCRIPT = "run.run_multiple_choice"
 WORDS = ["he", "she", "eats", "drinks", "bread", "water", "stone", "cloud", "a", "and"]
-FLAGS = {"bert_config_file": "bert_config.json", "vocab_file": "vocab.txt", "max_seq_length": 13, "random_seed": 5,
-         "learning_rate": 1e-2}
+FLAGS = {
+    "bert_config_file": "bert_config.json",
+    "vocab_file": "vocab.txt",
+    "max_seq_length": 13,
+    "random_seed": 5,
+    "learning_rate": 1e-2,
+}
 
 
 def questions(number, seed):
@@ -33,7 +38,9 @@ def questions(number, seed):
 def write_swag(path, number, seed, with_labels=True):
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["sent1", "sent2", *(f"ending{place}" for place in range(4)), *["label"] * with_labels])
+        writer.writerow(
+            ["sent1", "sent2", *(f"ending{place}" for place in range(4)), *["label"] * with_labels]
+        )
         for sentence, beginning, endings, label in questions(number, seed):
             writer.writerow([sentence, beginning, *endings, *[label] * with_labels])
 
@@ -44,15 +51,36 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("choice")
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
-    config = BertConfig(len(pieces), 16, 1, 2, 24, max_position_embeddings=14, type_vocab_size=2,
-                        hidden_dropout_prob=0.05, initializer_range=0.2)
+    config = BertConfig(
+        len(pieces),
+        16,
+        1,
+        2,
+        24,
+        max_position_embeddings=14,
+        type_vocab_size=2,
+        hidden_dropout_prob=0.05,
+        initializer_range=0.2,
+    )
     (folder / "bert_config.json").write_text(config.to_json())
     write_swag(folder / "train.csv", 160, 1)
     write_swag(folder / "val.csv", 30, 2)
     write_swag(folder / "test.csv", 30, 2, with_labels=False)
     scripts.succeed(
-        SCRIPT, folder, train_file="train.csv", dev_file="val.csv", test_file="test.csv", output_dir="out",
-        do_train=True, do_eval=True, do_predict=True, train_batch_size=8, num_train_epochs=5.0, eval_steps=50, **FLAGS)
+        SCRIPT,
+        folder,
+        train_file="train.csv",
+        dev_file="val.csv",
+        test_file="test.csv",
+        output_dir="out",
+        do_train=True,
+        do_eval=True,
+        do_predict=True,
+        train_batch_size=8,
+        num_train_epochs=5.0,
+        eval_steps=50,
+        **FLAGS,
+    )
     return folder
 
 
@@ -63,9 +91,12 @@ def test_the_rule_is_learned_and_probabilities_match_the_scores(folder):
     assert probabilities.shape == (30, 4)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
     labels = [label for *_, label in questions(30, 2)]
-    assert (probabilities.argmax(axis=1) == labels).mean() == pytest.approx(results["eval_accuracy"])
+    assert (probabilities.argmax(axis=1) == labels).mean() == pytest.approx(
+        results["eval_accuracy"]
+    )
     assert -np.log(probabilities[np.arange(30), labels]).mean() == pytest.approx(
-        results["eval_loss"], rel=1e-4, abs=2**-24)  # Resolution of float32 below 1.
+        results["eval_loss"], rel=1e-4, abs=2**-24
+    )  # Resolution of float32 below 1.
 
 
 def test_race_with_another_number_of_choices(folder):
@@ -74,15 +105,38 @@ def test_race_with_another_number_of_choices(folder):
     for number, (sentence, beginning, endings, label) in enumerate(questions(12, 3)):
         place = folder / "race" / ("high" if number % 2 else "middle")
         place.mkdir(parents=True, exist_ok=True)
-        chosen = [endings[label], *(ending for each, ending in enumerate(endings) if each != label)][:3]
+        chosen = [
+            endings[label],
+            *(ending for each, ending in enumerate(endings) if each != label),
+        ][:3]
         chosen = chosen[number % 3 :] + chosen[: number % 3]
-        (place / f"{number}.txt").write_text(json.dumps({
-            "article": sentence + " and" * 20 * (number == 7), "questions": [f"{beginning} _"], "options": [chosen],
-            "answers": ["ACB"[number % 3]], "id": f"{number}.txt"}))
+        (place / f"{number}.txt").write_text(
+            json.dumps(
+                {
+                    "article": sentence + " and" * 20 * (number == 7),
+                    "questions": [f"{beginning} _"],
+                    "options": [chosen],
+                    "answers": ["ACB"[number % 3]],
+                    "id": f"{number}.txt",
+                }
+            )
+        )
     done = scripts.run_script(
-        SCRIPT, folder, data_format="race", dev_file="race", test_file="race", output_dir="race_out",
-        init_checkpoint="out", do_eval=True, do_predict=True, **FLAGS)
+        SCRIPT,
+        folder,
+        data_format="race",
+        dev_file="race",
+        test_file="race",
+        output_dir="race_out",
+        init_checkpoint="out",
+        do_eval=True,
+        do_predict=True,
+        **FLAGS,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "dev: 12 questions with 3 choices each; 3 choices are longer than --max_seq_length=13" in done.stderr
+    assert (
+        "dev: 12 questions with 3 choices each; 3 choices are longer than --max_seq_length=13"
+        in done.stderr
+    )
     assert read_results(str(folder / "race_out" / "eval_results.txt"))["eval_accuracy"] > 0.7
     assert np.loadtxt(folder / "race_out" / "test_results.tsv", delimiter="\t").shape == (12, 3)

@@ -35,8 +35,13 @@ def test_an_error_is_one_line(module, tmp_path):
 def test_help_lists_the_flags_of_the_script(module, tmp_path):
     """The script is run by its path, outside of the repository."""
     name = "run.demo.__main__" if module == DEMO else module
-    done = subprocess.run([sys.executable, scripts.ROOT / f"{name.replace('.', '/')}.py", "--helpfull"],
-                          capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, scripts.ROOT / f"{name.replace('.', '/')}.py", "--helpfull"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     with scripts.defined(importlib.import_module(name)) as flags:
         names = set(flags)

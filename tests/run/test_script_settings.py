@@ -1,7 +1,6 @@
 """Flags that scripts reject before they load a model or read data, configs by name, and obsolete
 flags."""
 
-
 import pytest
 
 from bert_tf.cli import resolution, roles
@@ -20,15 +19,34 @@ from run.settings.training import OriginalDeviceSettings
 from tests import remote_folders, scripts
 
 
-@pytest.mark.parametrize(("settings", "values", "message"), [
-    (ExportSettings(), {"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8 with "),
-    (ExportSettings(), {"lengths": (), "format": "litert"}, "`lengths`: must contain at least one value"),
-    (classifier.Settings(), {"task_name": "xnli", "xnli_language": "it"},
-     "`xnli_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
-    *((PretrainingSettings(), {"profile_steps": steps, "do_train": True},
-       f"`profile_steps`={steps}: must be FROM:TO with 1 <= FROM <= TO, such as ")
-      for steps in ("5", "0:3", "6:5", "1:x", "")),
-])
+@pytest.mark.parametrize(
+    ("settings", "values", "message"),
+    [
+        (
+            ExportSettings(),
+            {"weights": "float16"},
+            "`weights`=float16: must be one of float32, bfloat16, int8 with ",
+        ),
+        (
+            ExportSettings(),
+            {"lengths": (), "format": "litert"},
+            "`lengths`: must contain at least one value",
+        ),
+        (
+            classifier.Settings(),
+            {"task_name": "xnli", "xnli_language": "it"},
+            "`xnli_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th",
+        ),
+        *(
+            (
+                PretrainingSettings(),
+                {"profile_steps": steps, "do_train": True},
+                f"`profile_steps`={steps}: must be FROM:TO with 1 <= FROM <= TO, such as ",
+            )
+            for steps in ("5", "0:3", "6:5", "1:x", "")
+        ),
+    ],
+)
 def test_settings_that_do_not_go_together(settings, values, message):
     with pytest.raises(InputError) as caught:
         settings.replace_values(values)
@@ -39,15 +57,31 @@ SERVED = {"init_checkpoint": "pretrained", "max_seq_length": 32}
 TRAINING = {**SERVED, "output_dir": "out"}
 
 
-@pytest.mark.parametrize(("module", "flags", "message"), [
-    ("run.run_classifier", {"task_name": "mrpc", "data_dir": ".", **TRAINING},
-     "nothing to do; set `do_train`, `do_eval`, or `do_predict`"),
-    ("run.run_pretraining", {"input_file": "*", **TRAINING}, "nothing to do; set `do_train`, `do_eval`, or both"),
-    ("run.export_saved_model", {"export_dir": "b", **SERVED},
-     "`init_checkpoint`=pretrained: has no task.json that specifies the task; set `task` to one of encoder, masked_"),
-    ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},
-     "`task`=classifier: conflicts with task.json of `init_checkpoint`=squad (span_labeler)"),
-])
+@pytest.mark.parametrize(
+    ("module", "flags", "message"),
+    [
+        (
+            "run.run_classifier",
+            {"task_name": "mrpc", "data_dir": ".", **TRAINING},
+            "nothing to do; set `do_train`, `do_eval`, or `do_predict`",
+        ),
+        (
+            "run.run_pretraining",
+            {"input_file": "*", **TRAINING},
+            "nothing to do; set `do_train`, `do_eval`, or both",
+        ),
+        (
+            "run.export_saved_model",
+            {"export_dir": "b", **SERVED},
+            "`init_checkpoint`=pretrained: has no task.json that specifies the task; set `task` to one of encoder, masked_",
+        ),
+        (
+            "run.export_saved_model",
+            {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},
+            "`task`=classifier: conflicts with task.json of `init_checkpoint`=squad (span_labeler)",
+        ),
+    ],
+)
 def test_flags_of_a_script(in_toys, module, flags, message):
     with pytest.raises(InputError) as caught:
         scripts.resolve(module, **flags)
@@ -57,23 +91,33 @@ def test_flags_of_a_script(in_toys, module, flags, message):
 
 @pytest.mark.usefixtures("in_toys")
 def test_a_model_without_the_weights_of_the_task():
-    with pytest.raises(InputError, match="`init_checkpoint`=pretrained: is not a fine-tuned multiple_choice; it lacks"):
-        scripts.run_here("run.export_saved_model", task="multiple_choice", export_dir="never", **SERVED)
+    with pytest.raises(
+        InputError,
+        match="`init_checkpoint`=pretrained: is not a fine-tuned multiple_choice; it lacks",
+    ):
+        scripts.run_here(
+            "run.export_saved_model", task="multiple_choice", export_dir="never", **SERVED
+        )
 
 
 def test_files_and_directories_may_be_remote():
     folder = remote_folders.new_folder()
     remote_folders.put(f"{folder}/data/article.txt", "Mary Shelley wrote it.")
     remote_folders.put(f"{folder}/labels.txt", "bad\ngood\n")
-    assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary Shelley wrote it."
+    assert (
+        AnswerSettings(context_file=f"{folder}/data/article.txt").read_context()
+        == "Mary Shelley wrote it."
+    )
     assert LabelSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
     remote_folders.put(f"{folder}/data/article.txt", b"\xef\xbb\xbfMary\xff")
     assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary"
     remote_folders.put(f"{folder}/data/article.txt", "Mary".encode("utf-16"))
     with pytest.raises(InputError, match=r"article\.txt: is UTF-16; save the file as UTF-8"):
         AnswerSettings(context_file=f"{folder}/data/article.txt").read_context()
-    roles.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"),
-                FineTuningSettings(do_train=True))
+    roles.check(
+        multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"),
+        FineTuningSettings(do_train=True),
+    )
     with pytest.raises(InputError, match="is not empty; choose another"):
         ConversionSettings(f"{folder}/other", f"{folder}/data/").check_files()
 
@@ -92,5 +136,6 @@ def test_a_config_by_file_or_by_name(tmp_path, monkeypatch):
 
 def test_obsolete_flags_have_a_note():
     assert list(OriginalDeviceSettings(master="grpc://10.0.0.2:8470").notes()) == [
-        "note: --master: obsolete and ignored (see --help)"]
+        "note: --master: obsolete and ignored (see --help)"
+    ]
     assert list(OriginalDeviceSettings().notes()) == []

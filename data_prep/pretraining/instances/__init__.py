@@ -9,5 +9,12 @@ from data_prep.pretraining.instances.instances import Instances, create_instance
 from data_prep.pretraining.instances.sampling import create_random_state
 from data_prep.pretraining.instances.settings import OBJECTIVES, InstanceSettings, Objective
 
-__all__ = ["OBJECTIVES", "InstanceSettings", "Instances", "Objective", "assemble", "create_instances",
-           "create_random_state"]
+__all__ = [
+    "OBJECTIVES",
+    "InstanceSettings",
+    "Instances",
+    "Objective",
+    "assemble",
+    "create_instances",
+    "create_random_state",
+]

@@ -26,27 +26,72 @@ def assemble(corpus, instances, records, settings, vocabulary):
       "masked_lm_positions", "masked_lm_ids" [B, P] in ascending order of position, padded with 0,
       and "masked_lm_weights" float32 [B, P], 1 for a prediction, 0 for padding.
     """
-    features = {feature.name: np.zeros((len(records), feature.length), np.float32 if feature.is_float else np.int32)
-                for feature in settings.features}
+    features = {
+        feature.name: np.zeros(
+            (len(records), feature.length), np.float32 if feature.is_float else np.int32
+        )
+        for feature in settings.features
+    }
     label = settings.objective_spec.sentence_label
     compile_function(fill_records)(
-        corpus.tokens, instances.parts, instances.part_starts, instances.labels, instances.order,
-        instances.record_starts, records, bool(settings.objective_spec.pairs), settings.pack_sequences,
-        vocabulary.cls_id, vocabulary.sep_id, *(features[name] for name in ("input_ids", "input_mask", "segment_ids")),
+        corpus.tokens,
+        instances.parts,
+        instances.part_starts,
+        instances.labels,
+        instances.order,
+        instances.record_starts,
+        records,
+        bool(settings.objective_spec.pairs),
+        settings.pack_sequences,
+        vocabulary.cls_id,
+        vocabulary.sep_id,
+        *(features[name] for name in ("input_ids", "input_mask", "segment_ids")),
         features.get("positions", NO_NUMBERS),
-        *(features.get(f"{label}_{name}", nothing) for name, nothing in (
-            ("labels", NO_NUMBERS), ("positions", NO_NUMBERS), ("weights", NO_NUMBERS.astype(np.float32)))))
+        *(
+            features.get(f"{label}_{name}", nothing)
+            for name, nothing in (
+                ("labels", NO_NUMBERS),
+                ("positions", NO_NUMBERS),
+                ("weights", NO_NUMBERS.astype(np.float32)),
+            )
+        ),
+    )
     if settings.has_masks:
         compile_function(fill_masks)(
-            instances.mask_starts, instances.mask_positions, instances.mask_replacements, sampling.KEEP,
-            instances.order, instances.record_starts, records, features["input_ids"], features["input_mask"],
-            *(features[f"masked_lm_{name}"] for name in ("positions", "ids", "weights")))
+            instances.mask_starts,
+            instances.mask_positions,
+            instances.mask_replacements,
+            sampling.KEEP,
+            instances.order,
+            instances.record_starts,
+            records,
+            features["input_ids"],
+            features["input_mask"],
+            *(features[f"masked_lm_{name}"] for name in ("positions", "ids", "weights")),
+        )
     return features
 
 
-def fill_records(tokens, parts, part_starts, labels, order, record_starts, records, has_segments, is_packed, cls_id,
-                 sep_id, input_ids, input_mask, segment_ids, positions, sentence_labels, sentence_positions,
-                 sentence_weights):
+def fill_records(
+    tokens,
+    parts,
+    part_starts,
+    labels,
+    order,
+    record_starts,
+    records,
+    has_segments,
+    is_packed,
+    cls_id,
+    sep_id,
+    input_ids,
+    input_mask,
+    segment_ids,
+    positions,
+    sentence_labels,
+    sentence_positions,
+    sentence_weights,
+):
     """Fills all features except the masks: the arrays from `input_ids` to the end, initially 0.
 
     To be compiled.
@@ -81,8 +126,20 @@ def fill_records(tokens, parts, part_starts, labels, order, record_starts, recor
             offset = column
 
 
-def fill_masks(mask_starts, mask_positions, mask_replacements, keep, order, record_starts, records, input_ids,
-               input_mask, positions, ids, weights):
+def fill_masks(
+    mask_starts,
+    mask_positions,
+    mask_replacements,
+    keep,
+    order,
+    record_starts,
+    records,
+    input_ids,
+    input_mask,
+    positions,
+    ids,
+    weights,
+):
     """Masks `input_ids` and fills the last three arrays, initially 0. To be compiled."""
     for row in range(len(records)):
         first_instance, stop_instance = record_starts[records[row]], record_starts[records[row] + 1]
@@ -92,10 +149,16 @@ def fill_masks(mask_starts, mask_positions, mask_replacements, keep, order, reco
                 offset += 1
             start, stop = mask_starts[order[i]], mask_starts[order[i] + 1]
             for j in range(stop - start):
-                position, replacement = mask_positions[start + j] + offset, mask_replacements[start + j]
+                position, replacement = (
+                    mask_positions[start + j] + offset,
+                    mask_replacements[start + j],
+                )
                 place = first + j
                 while place > first and positions[row, place - 1] > position:
-                    positions[row, place], ids[row, place] = positions[row, place - 1], ids[row, place - 1]
+                    positions[row, place], ids[row, place] = (
+                        positions[row, place - 1],
+                        ids[row, place - 1],
+                    )
                     place -= 1
                 positions[row, place], ids[row, place] = position, input_ids[row, position]
                 weights[row, first + j] = 1

@@ -88,22 +88,40 @@ def create_instances(corpus, settings, vocabulary, state):
       InputError: If the corpus yields no sequence.
     """
     text, rules = create_text(corpus, settings, vocabulary), create_rules(settings, vocabulary)
-    dtypes = (np.promote_types(np.int32, _find_dtype(len(corpus.tokens))), np.uint16, bool, np.uint16, np.uint16,
-              _find_dtype(len(vocabulary.is_continuation)))
-    columns = [[np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)]
+    dtypes = (
+        np.promote_types(np.int32, _find_dtype(len(corpus.tokens))),
+        np.uint16,
+        bool,
+        np.uint16,
+        np.uint16,
+        _find_dtype(len(vocabulary.is_continuation)),
+    )
+    columns = [
+        [np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)
+    ]
     generate = generate_pairs if settings.objective_spec.pairs else generate_sequences
     for batch in generate(state, corpus, text, rules, settings):
         for column, dtype, items in zip(columns, dtypes, batch, strict=True):
             column.append(items.astype(dtype))
-    parts, part_counts, labels, mask_counts, mask_positions, mask_replacements = map(np.concatenate, columns)
+    parts, part_counts, labels, mask_counts, mask_positions, mask_replacements = map(
+        np.concatenate, columns
+    )
     if not len(labels):
-        raise InputError("the text yields no sequence, because each of its documents has only one token")
+        raise InputError(
+            "the text yields no sequence, because each of its documents has only one token"
+        )
     order = np.arange(len(labels), dtype=np.uint32)
     compile_function(sampling.shuffle)(state, order, len(order))
     instances = Instances(
-        parts, _compute_starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))), labels,
-        _compute_starts(mask_counts, np.int64), mask_positions, mask_replacements, order,
-        np.arange(len(order) + 1, dtype=np.uint32))
+        parts,
+        _compute_starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))),
+        labels,
+        _compute_starts(mask_counts, np.int64),
+        mask_positions,
+        mask_replacements,
+        order,
+        np.arange(len(order) + 1, dtype=np.uint32),
+    )
     return packing.pack(instances, settings, state) if settings.pack_sequences else instances
 
 
@@ -112,8 +130,12 @@ def create_text(corpus, settings, vocabulary):
     continues = np.zeros(0, bool)
     if settings.do_whole_word_mask and settings.has_masks:
         continues = vocabulary.is_continuation[corpus.tokens]
-    return Text(corpus.sentence_starts, corpus.document_starts, np.arange(corpus.num_documents, dtype=np.uint32),
-                continues)
+    return Text(
+        corpus.sentence_starts,
+        corpus.document_starts,
+        np.arange(corpus.num_documents, dtype=np.uint32),
+        continues,
+    )
 
 
 def create_rules(settings, vocabulary):
@@ -121,10 +143,17 @@ def create_rules(settings, vocabulary):
     numbers = np.zeros(settings.max_seq_length + 1, np.int64)
     if settings.has_masks:
         numbers[:] = masking.numbers_to_predict(settings)
-    return Rules(settings.max_seq_length - NUM_SPECIAL, float(settings.short_seq_prob),
-                 settings.objective_spec.pairs == "swapped", numbers, settings.do_whole_word_mask, vocabulary.mask_id,
-                 vocabulary.random_ids, float(settings.mask_fraction),
-                 masking.keep_probability(settings.mask_fraction, settings.random_fraction))
+    return Rules(
+        settings.max_seq_length - NUM_SPECIAL,
+        float(settings.short_seq_prob),
+        settings.objective_spec.pairs == "swapped",
+        numbers,
+        settings.do_whole_word_mask,
+        vocabulary.mask_id,
+        vocabulary.random_ids,
+        float(settings.mask_fraction),
+        masking.keep_probability(settings.mask_fraction, settings.random_fraction),
+    )
 
 
 def generate_pairs(state, corpus, text, rules, settings):
@@ -145,24 +174,37 @@ def generate_pairs(state, corpus, text, rules, settings):
     """
     compile_function(sampling.shuffle)(state, text.documents, len(text.documents))
     sizes = np.diff(corpus.document_starts)[text.documents]  # In sentences.
-    buffers = create_buffers(max(int(sizes.max()), min(BATCH_SENTENCES, corpus.num_sentences)), settings)
+    buffers = create_buffers(
+        max(int(sizes.max()), min(BATCH_SENTENCES, corpus.num_sentences)), settings
+    )
     for _ in range(settings.num_passes):
         place = 0
         while place < len(sizes):
-            place, num_pairs, num_masks = compile_function(sampling.sample_pairs)(state, place, text, rules, buffers)
-            yield (buffers.parts[:4 * num_pairs].reshape(-1, 2), np.full(num_pairs, 2), buffers.labels[:num_pairs],
-                   buffers.mask_counts[:num_pairs], buffers.mask_positions[:num_masks],
-                   buffers.mask_replacements[:num_masks])
+            place, num_pairs, num_masks = compile_function(sampling.sample_pairs)(
+                state, place, text, rules, buffers
+            )
+            yield (
+                buffers.parts[: 4 * num_pairs].reshape(-1, 2),
+                np.full(num_pairs, 2),
+                buffers.labels[:num_pairs],
+                buffers.mask_counts[:num_pairs],
+                buffers.mask_positions[:num_masks],
+                buffers.mask_replacements[:num_masks],
+            )
 
 
 def create_buffers(num_pairs, settings):
     """Creates InstanceBuffers for this many pairs."""
     num_masks = num_pairs * min(settings.max_predictions_per_seq, settings.max_seq_length)
     return InstanceBuffers(
-        parts=np.empty(4 * num_pairs, np.int64), labels=np.empty(num_pairs, bool),
-        mask_counts=np.empty(num_pairs, np.uint16), mask_positions=np.empty(num_masks, np.uint16),
+        parts=np.empty(4 * num_pairs, np.int64),
+        labels=np.empty(num_pairs, bool),
+        mask_counts=np.empty(num_pairs, np.uint16),
+        mask_positions=np.empty(num_masks, np.uint16),
         mask_replacements=np.empty(num_masks, np.int32),
-        word_starts=np.arange(settings.max_seq_length + 1), word_order=np.empty(settings.max_seq_length + 1, np.int64))
+        word_starts=np.arange(settings.max_seq_length + 1),
+        word_order=np.empty(settings.max_seq_length + 1, np.int64),
+    )
 
 
 def generate_sequences(state, corpus, text, rules, settings):
@@ -172,17 +214,26 @@ def generate_sequences(state, corpus, text, rules, settings):
 
     See `generate_pairs` for arguments and yielded values. Sequences have no labels.
     """
-    parts, part_starts = split_corpus(corpus, settings.max_seq_length, settings.objective_spec.crosses_documents)
+    parts, part_starts = split_corpus(
+        corpus, settings.max_seq_length, settings.objective_spec.crosses_documents
+    )
     buffers = create_buffers(min(BATCH_SENTENCES, len(part_starts) - 1), settings)
     for _ in range(settings.num_passes):
         for first in range(0, len(part_starts) - 1, BATCH_SENTENCES):
-            starts = part_starts[first:first + BATCH_SENTENCES + 1]
-            batch_parts = np.ascontiguousarray(parts[starts[0]:starts[-1]])
+            starts = part_starts[first : first + BATCH_SENTENCES + 1]
+            batch_parts = np.ascontiguousarray(parts[starts[0] : starts[-1]])
             num_masks = compile_function(sampling.sample_all_masks)(
-                state, starts - starts[0], text, rules, buffers._replace(parts=batch_parts.ravel()))
+                state, starts - starts[0], text, rules, buffers._replace(parts=batch_parts.ravel())
+            )
             count = len(starts) - 1
-            yield (batch_parts, np.diff(starts), np.zeros(count, bool), buffers.mask_counts[:count],
-                   buffers.mask_positions[:num_masks], buffers.mask_replacements[:num_masks])
+            yield (
+                batch_parts,
+                np.diff(starts),
+                np.zeros(count, bool),
+                buffers.mask_counts[:count],
+                buffers.mask_positions[:num_masks],
+                buffers.mask_replacements[:num_masks],
+            )
 
 
 def split_corpus(corpus, max_seq_length, crosses_documents):

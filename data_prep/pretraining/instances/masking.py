@@ -33,8 +33,12 @@ class Vocabulary:
     def from_tokenizer(cls, tokenizer):
         """Creates a Vocabulary from a BertTokenizer."""
         is_continuation = np.array([token.startswith("##") for token in tokenizer.vocabulary])
-        ids = [id_ for id_ in index_tokens(tokenizer.vocabulary).values() if id_ < tokenizer.vocab_size]
-        return cls(np.array(ids), tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, is_continuation)
+        ids = [
+            id_ for id_ in index_tokens(tokenizer.vocabulary).values() if id_ < tokenizer.vocab_size
+        ]
+        return cls(
+            np.array(ids), tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, is_continuation
+        )
 
 
 def number_to_predict(length, masked_lm_prob, max_predictions_per_seq):
@@ -48,15 +52,23 @@ def numbers_to_predict(settings):
 
     0 for an empty sequence.
     """
-    return [0, *(number_to_predict(length, settings.masked_lm_prob, settings.max_predictions_per_seq)
-                 for length in range(1, settings.max_seq_length + 1))]
+    return [
+        0,
+        *(
+            number_to_predict(length, settings.masked_lm_prob, settings.max_predictions_per_seq)
+            for length in range(1, settings.max_seq_length + 1)
+        ),
+    ]
 
 
 def check_fractions(mask_fraction, random_fraction):
     """Raises InputError if the sum of the fractions exceeds 1."""
     if _compute_kept(mask_fraction, random_fraction) < 0:
-        raise InputError(f"must be at most 1 together with `random_fraction`={random_fraction}", "mask_fraction",
-                         mask_fraction)
+        raise InputError(
+            f"must be at most 1 together with `random_fraction`={random_fraction}",
+            "mask_fraction",
+            mask_fraction,
+        )
 
 
 def keep_probability(mask_fraction, random_fraction):

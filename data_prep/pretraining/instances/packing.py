@@ -32,9 +32,18 @@ def pack(instances, settings, state):
     lengths = instances.lengths[in_order]
     by_length = np.argsort(lengths, kind="stable")
     counts = np.bincount(lengths, minlength=settings.max_seq_length + 1)
-    numbers = [0] * len(counts) if settings.objective_spec.predicts_next else masking.numbers_to_predict(settings)
-    kinds = compute_packs(counts, numbers, settings.max_seq_length,
-                          settings.max_predictions_per_seq, settings.max_sequences_per_pack)
+    numbers = (
+        [0] * len(counts)
+        if settings.objective_spec.predicts_next
+        else masking.numbers_to_predict(settings)
+    )
+    kinds = compute_packs(
+        counts,
+        numbers,
+        settings.max_seq_length,
+        settings.max_predictions_per_seq,
+        settings.max_sequences_per_pack,
+    )
     next_of_length = np.concatenate([[0], np.cumsum(counts)])[:-1]
     records = []
     for kind, count in kinds:
@@ -46,14 +55,20 @@ def pack(instances, settings, state):
         for length, repeats in times.items():
             first = next_of_length[length]
             next_of_length[length] += count * repeats
-            rows[:, column:column + repeats] = by_length[first:first + count * repeats].reshape(count, repeats)
+            rows[:, column : column + repeats] = by_length[first : first + count * repeats].reshape(
+                count, repeats
+            )
             column += repeats
         records.extend(rows)
     order = np.arange(len(records), dtype=np.uint32)
     compile_function(sampling.shuffle)(state, order, len(order))
     records = [records[number] for number in order.tolist()]
-    starts = np.fromiter(itertools.accumulate(map(len, records), initial=0), np.uint32, len(records) + 1)
-    return dataclasses.replace(instances, order=in_order[np.concatenate(records)], record_starts=starts)
+    starts = np.fromiter(
+        itertools.accumulate(map(len, records), initial=0), np.uint32, len(records) + 1
+    )
+    return dataclasses.replace(
+        instances, order=in_order[np.concatenate(records)], record_starts=starts
+    )
 
 
 def compute_packs(counts, numbers_to_predict, max_ids, max_predictions, max_sequences):
@@ -86,8 +101,14 @@ def compute_packs(counts, numbers_to_predict, max_ids, max_predictions, max_sequ
         while left:
             # Then no other pack has space either.
             if not emptiest or emptiest[0][0] + length > max_ids:
-                per_pack = max(1, min(max_ids // length, max_sequences,
-                                      max_predictions // max(1, numbers_to_predict[length])))
+                per_pack = max(
+                    1,
+                    min(
+                        max_ids // length,
+                        max_sequences,
+                        max_predictions // max(1, numbers_to_predict[length]),
+                    ),
+                )
                 opened = -(-left // per_pack)
                 add((length,), opened)
                 left -= opened

@@ -161,7 +161,9 @@ def sample_all_masks(state, part_starts, text, rules, buffers):
     num_masks = 0
     for i in range(len(part_starts) - 1):
         first = part_starts[i]
-        count = sample_masks(state, first, part_starts[i + 1] - first, text, rules, buffers, num_masks)
+        count = sample_masks(
+            state, first, part_starts[i + 1] - first, text, rules, buffers, num_masks
+        )
         buffers.mask_counts[i] = count
         num_masks += count
     return num_masks
@@ -185,7 +187,11 @@ def sample_pair(state, place, text, first, end, target):
     else:
         b_first, b_stop = middle, stop
         following = stop
-    return (starts[first], starts[middle], starts[b_first], starts[b_stop]), is_random_next, following
+    return (
+        (starts[first], starts[middle], starts[b_first], starts[b_stop]),
+        is_random_next,
+        following,
+    )
 
 
 def sample_swapped_pair(state, text, first, end, target):
@@ -284,7 +290,9 @@ def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
         replacement = rules.mask_id
         if random_fraction(state) >= rules.mask_fraction:
             is_kept = random_fraction(state) < rules.keep_probability
-            replacement = KEEP if is_kept else random_ids[random_integer(state, 0, len(random_ids) - 1)]
+            replacement = (
+                KEEP if is_kept else random_ids[random_integer(state, 0, len(random_ids) - 1)]
+            )
         buffers.mask_replacements[i] = replacement
     return count
 

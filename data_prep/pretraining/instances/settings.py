@@ -53,14 +53,17 @@ class Objective:
         return 2 if self.pairs == "random" else 1
 
 
-OBJECTIVES = {objective.name: objective for objective in (
-    Objective("sentence_pairs", "random", sentence_label="next_sentence"),
-    Objective("segment_pairs", "random"),
-    Objective("left_to_right", "random", predicts_next=True),
-    Objective("sentence_order", "swapped", sentence_label="sentence_order"),
-    Objective("full_sentences", crosses_documents=True),
-    Objective("doc_sentences"),
-)}
+OBJECTIVES = {
+    objective.name: objective
+    for objective in (
+        Objective("sentence_pairs", "random", sentence_label="next_sentence"),
+        Objective("segment_pairs", "random"),
+        Objective("left_to_right", "random", predicts_next=True),
+        Objective("sentence_order", "swapped", sentence_label="sentence_order"),
+        Objective("full_sentences", crosses_documents=True),
+        Objective("doc_sentences"),
+    )
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,50 +74,95 @@ class InstanceSettings(Settings):
     """
 
     max_seq_length: int = setting(
-        128, "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for training.",
-        lower=NUM_SPECIAL + 2, upper=MAX_SEQ_LENGTH)
+        128,
+        "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for training.",
+        lower=NUM_SPECIAL + 2,
+        upper=MAX_SEQ_LENGTH,
+    )
     max_predictions_per_seq: int = setting(
-        20, "Maximum number of masked tokens per record, about max_seq_length * masked_lm_prob. Use the same value "
-            "for training.", lower=1, upper=MAX_SEQ_LENGTH, not_with=NO_MASKS)
+        20,
+        "Maximum number of masked tokens per record, about max_seq_length * masked_lm_prob. Use the same value "
+        "for training.",
+        lower=1,
+        upper=MAX_SEQ_LENGTH,
+        not_with=NO_MASKS,
+    )
     dupe_factor: int | None = setting(
-        None, "Number of times to use each document, each time with other pairs and masks. Defaults to 10, or to 1 "
-              "if records contain no masks.", lower=1)
-    masked_lm_prob: float = setting(0.15, "Fraction of the tokens of a record to mask, at least one token.",
-                                    lower=0, upper=1, not_with=NO_MASKS)
+        None,
+        "Number of times to use each document, each time with other pairs and masks. Defaults to 10, or to 1 "
+        "if records contain no masks.",
+        lower=1,
+    )
+    masked_lm_prob: float = setting(
+        0.15,
+        "Fraction of the tokens of a record to mask, at least one token.",
+        lower=0,
+        upper=1,
+        not_with=NO_MASKS,
+    )
     short_seq_prob: float = setting(
-        SHORT_SEQ_PROB, "Probability of splitting a document into records of a random length below max_seq_length; "
-                        "for an `objective` with pairs.", lower=0, upper=1)
-    do_whole_word_mask: bool = setting(False, "Mask whole words instead of single tokens.", not_with=NO_MASKS)
-    mask_fraction: float = setting(masking.MASK_FRACTION, "Fraction of the masked tokens that become [MASK].", lower=0,
-                                   upper=1, not_with=NO_MASKS)
+        SHORT_SEQ_PROB,
+        "Probability of splitting a document into records of a random length below max_seq_length; "
+        "for an `objective` with pairs.",
+        lower=0,
+        upper=1,
+    )
+    do_whole_word_mask: bool = setting(
+        False, "Mask whole words instead of single tokens.", not_with=NO_MASKS
+    )
+    mask_fraction: float = setting(
+        masking.MASK_FRACTION,
+        "Fraction of the masked tokens that become [MASK].",
+        lower=0,
+        upper=1,
+        not_with=NO_MASKS,
+    )
     random_fraction: float = setting(
-        masking.RANDOM_FRACTION, "Fraction of the masked tokens that become a random token. The rest stays unchanged.",
-        lower=0, upper=1, not_with=NO_MASKS)
+        masking.RANDOM_FRACTION,
+        "Fraction of the masked tokens that become a random token. The rest stays unchanged.",
+        lower=0,
+        upper=1,
+        not_with=NO_MASKS,
+    )
     masking: str = setting(
-        "static", "static: records contain their masks, as in the original BERT. dynamic: records contain only "
-                  "sequences, and training samples new masks in each epoch; set dynamic `masking`, "
-                  "`max_predictions_per_seq`, `masked_lm_prob`, `do_whole_word_mask`, `mask_fraction`, and "
-                  "`random_fraction` for training.",
-        choices=MASKINGS, not_with=NO_MASKS)
+        "static",
+        "static: records contain their masks, as in the original BERT. dynamic: records contain only "
+        "sequences, and training samples new masks in each epoch; set dynamic `masking`, "
+        "`max_predictions_per_seq`, `masked_lm_prob`, `do_whole_word_mask`, `mask_fraction`, and "
+        "`random_fraction` for training.",
+        choices=MASKINGS,
+        not_with=NO_MASKS,
+    )
     objective: str = setting(
-        "sentence_pairs", "sentence_pairs: two segments of one document or of two, for next sentence prediction as in "
-                          "the original BERT. segment_pairs: the same without a label. left_to_right: the "
-                          "same without masks, to predict each next token. sentence_order: two "
-                          "consecutive segments, swapped half of the time, as in ALBERT. full_sentences: as many "
-                          "sentences as fit, with [SEP] between documents. doc_sentences: the same within one "
-                          "document. Use the same value for training.", choices=tuple(OBJECTIVES))
+        "sentence_pairs",
+        "sentence_pairs: two segments of one document or of two, for next sentence prediction as in "
+        "the original BERT. segment_pairs: the same without a label. left_to_right: the "
+        "same without masks, to predict each next token. sentence_order: two "
+        "consecutive segments, swapped half of the time, as in ALBERT. full_sentences: as many "
+        "sentences as fit, with [SEP] between documents. doc_sentences: the same within one "
+        "document. Use the same value for training.",
+        choices=tuple(OBJECTIVES),
+    )
     pack_sequences: bool = setting(
-        False, "Pack several sequences into a record, each with its own positions and attention, to reduce padding on "
-               "devices that compute it. Use the same value for training.")
+        False,
+        "Pack several sequences into a record, each with its own positions and attention, to reduce padding on "
+        "devices that compute it. Use the same value for training.",
+    )
     max_sequences_per_pack: int = setting(
-        12, "With `pack_sequences`: maximum number of sequences per record. Use the same value for training.", lower=1,
-        upper=255, needs="pack_sequences")
+        12,
+        "With `pack_sequences`: maximum number of sequences per record. Use the same value for training.",
+        lower=1,
+        upper=255,
+        needs="pack_sequences",
+    )
 
     def check(self):
         """See Settings."""
         if self.short_seq_prob != SHORT_SEQ_PROB and not self.objective_spec.pairs:
-            raise InputError(f"`short_seq_prob`={self.short_seq_prob}: cannot be combined with "
-                             f"`objective`={self.objective}")
+            raise InputError(
+                f"`short_seq_prob`={self.short_seq_prob}: cannot be combined with "
+                f"`objective`={self.objective}"
+            )
         masking.check_fractions(self.mask_fraction, self.random_fraction)
 
     @property
@@ -142,7 +190,12 @@ class InstanceSettings(Settings):
     @property
     def features(self):
         """Features of the records, a tuple of records.Feature."""
-        label_options = {"sentence_label": self.objective_spec.sentence_label, "most_packed": self.most_packed}
+        label_options = {
+            "sentence_label": self.objective_spec.sentence_label,
+            "most_packed": self.most_packed,
+        }
         if self.has_masks:
-            return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq, **label_options)
+            return records.pretraining_features(
+                self.max_seq_length, self.max_predictions_per_seq, **label_options
+            )
         return records.unmasked_pretraining_features(self.max_seq_length, **label_options)

@@ -15,5 +15,17 @@ from data_prep.tasks.squad.features import (
     write_records,
 )
 
-__all__ = ["Answers", "Example", "InputFeatures", "check_lengths", "convert_examples_to_features", "create_arrays",
-           "predict_answers", "read_examples", "record_features", "write_answers", "write_predictions", "write_records"]
+__all__ = [
+    "Answers",
+    "Example",
+    "InputFeatures",
+    "check_lengths",
+    "convert_examples_to_features",
+    "create_arrays",
+    "predict_answers",
+    "read_examples",
+    "record_features",
+    "write_answers",
+    "write_predictions",
+    "write_records",
+]

@@ -52,20 +52,36 @@ class Answers:
 
         "" if there is none.
         """
-        return {qas_id: next((candidate.text for candidate in candidates if candidate.text), "")
-                for qas_id, candidates in self.nbest.items()}
+        return {
+            qas_id: next((candidate.text for candidate in candidates if candidate.text), "")
+            for qas_id, candidates in self.nbest.items()
+        }
 
     def choose(self, null_score_diff_threshold):
         """Returns dict of question ID to its answer.
 
         For SQuAD 2.0, "" if the null odds exceed the threshold.
         """
-        return {qas_id: "" if self.null_odds and self.null_odds[qas_id] > null_score_diff_threshold else text
-                for qas_id, text in self.get_best_texts().items()}
+        return {
+            qas_id: ""
+            if self.null_odds and self.null_odds[qas_id] > null_score_diff_threshold
+            else text
+            for qas_id, text in self.get_best_texts().items()
+        }
 
 
-def write_predictions(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
-                      output_dir, version_2_with_negative, null_score_diff_threshold):
+def write_predictions(
+    examples,
+    features,
+    start_logits,
+    end_logits,
+    n_best_size,
+    max_answer_length,
+    do_lower_case,
+    output_dir,
+    version_2_with_negative,
+    null_score_diff_threshold,
+):
     """Finds the answers and writes the prediction files of the original BERT.
 
     For arguments, see `predict_answers` and `write_answers`.
@@ -73,8 +89,16 @@ def write_predictions(examples, features, start_logits, end_logits, n_best_size,
     Returns:
       Answers.
     """
-    answers = predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length,
-                              do_lower_case, version_2_with_negative)
+    answers = predict_answers(
+        examples,
+        features,
+        start_logits,
+        end_logits,
+        n_best_size,
+        max_answer_length,
+        do_lower_case,
+        version_2_with_negative,
+    )
     write_answers(answers, output_dir, null_score_diff_threshold)
     return answers
 
@@ -87,18 +111,39 @@ def write_answers(answers, output_dir, null_score_diff_threshold):
       output_dir: Path of a directory.
       null_score_diff_threshold: float. Null odds above which a question has no answer.
     """
-    nbest = {qas_id: [{"text": candidate.text, "probability": probability, "start_logit": candidate.start_logit,
-                       "end_logit": candidate.end_logit}
-                      for candidate, probability in zip(candidates, _compute_probabilities(candidates), strict=True)]
-             for qas_id, candidates in answers.nbest.items()}
+    nbest = {
+        qas_id: [
+            {
+                "text": candidate.text,
+                "probability": probability,
+                "start_logit": candidate.start_logit,
+                "end_logit": candidate.end_logit,
+            }
+            for candidate, probability in zip(
+                candidates, _compute_probabilities(candidates), strict=True
+            )
+        ]
+        for qas_id, candidates in answers.nbest.items()
+    }
     _write_json(os.path.join(output_dir, NBEST_FILE), nbest)
-    _write_json(os.path.join(output_dir, PREDICTIONS_FILE), answers.choose(null_score_diff_threshold))
+    _write_json(
+        os.path.join(output_dir, PREDICTIONS_FILE), answers.choose(null_score_diff_threshold)
+    )
     if answers.null_odds is not None:
         _write_json(os.path.join(output_dir, NULL_ODDS_FILE), answers.null_odds)
 
 
-def predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
-                    version_2_with_negative, strip_accents=None):
+def predict_answers(
+    examples,
+    features,
+    start_logits,
+    end_logits,
+    n_best_size,
+    max_answer_length,
+    do_lower_case,
+    version_2_with_negative,
+    strip_accents=None,
+):
     """Finds the best answers to each question, like the original BERT's `write_predictions`.
 
     Args:
@@ -120,20 +165,37 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
       InputError: If the number of rows of scores differs from the number of features.
     """
     if not len(start_logits) == len(end_logits) == len(features):
-        raise InputError(f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not match "
-                         f"{len(features)} features")
+        raise InputError(
+            f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not match "
+            f"{len(features)} features"
+        )
     windows_of_example = defaultdict(list)
     for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
         # Python adds in this precision.
-        windows_of_example[feature.example_index].append((feature, ScoredWindow(
-            feature.context_start, feature.is_max_context, *(np.asarray(each, np.float64) for each in (starts, ends)))))
+        windows_of_example[feature.example_index].append(
+            (
+                feature,
+                ScoredWindow(
+                    feature.context_start,
+                    feature.is_max_context,
+                    *(np.asarray(each, np.float64) for each in (starts, ends)),
+                ),
+            )
+        )
     nbest, null_odds = {}, {}
     for index, example in enumerate(examples):
         windows = [window for _, window in windows_of_example[index]]
         features_of_example = [feature for feature, _ in windows_of_example[index]]
         null = _find_null(windows) if version_2_with_negative else None
-        candidates = _find_candidates(windows, features_of_example, null, example.doc_tokens, n_best_size,
-                                      max_answer_length, (do_lower_case, strip_accents))
+        candidates = _find_candidates(
+            windows,
+            features_of_example,
+            null,
+            example.doc_tokens,
+            n_best_size,
+            max_answer_length,
+            (do_lower_case, strip_accents),
+        )
         if version_2_with_negative:
             if null not in candidates:
                 candidates.append(null)
@@ -165,7 +227,11 @@ def get_final_text(tokens, original, do_lower_case, strip_accents=None):
         return original
     places = [place for place, character in enumerate(original) if character != " "]
     if len(places) != len(spaced) - spaced.count(" "):
-        _log.info("tokenization changes the length, using complete words for the answer: %r in %r", answer, original)
+        _log.info(
+            "tokenization changes the length, using complete words for the answer: %r in %r",
+            answer,
+            original,
+        )
         return original
     first = start - spaced.count(" ", 0, start)
     last = first + len(answer) - answer.count(" ") - 1
@@ -202,7 +268,9 @@ def _find_candidates(windows, features, null, doc_tokens, n_best_size, max_answe
         spans = Spans(*map(np.append, spans, (0, 0, 0, null.start_logit, null.end_logit)))
     order = rank(spans.start_scores + spans.end_scores)
     candidates = {}
-    for window, start, end, *logits in zip(*(column[order].tolist() for column in spans), strict=True):
+    for window, start, end, *logits in zip(
+        *(column[order].tolist() for column in spans), strict=True
+    ):
         if len(candidates) >= n_best_size:
             break
         text = _extract_text(features[window], start, end, doc_tokens, casing) if start else ""
@@ -211,7 +279,9 @@ def _find_candidates(windows, features, null, doc_tokens, n_best_size, max_answe
 
 
 def _extract_text(feature, start, end, doc_tokens, casing):
-    first_word, last_word = (feature.words[position - feature.context_start] for position in (start, end))
+    first_word, last_word = (
+        feature.words[position - feature.context_start] for position in (start, end)
+    )
     tokens = [feature.vocabulary[token_id] for token_id in feature.token_ids[start : end + 1]]
     return get_final_text(tokens, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
 

@@ -11,7 +11,13 @@ from bert_tf.files import read_json
 # The original BERT splits contexts only at these characters. U+202F is its narrow no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
 
-_KINDS = {list: "a list", str: "a string", int: "an integer", bool: "true or false", (str, int): "a string"}
+_KINDS = {
+    list: "a list",
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    (str, int): "a string",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,10 +86,16 @@ def read_examples(path, is_training, version_2_with_negative, counts=None):
     for place, context, question in _read_questions(path):
         answers = question.get("answers")
         if answers is not None:
-            answers = tuple(_get_field(answer, "text", str, f"{place}.answers[{index}]")
-                            for index, answer in enumerate(_get_field(question, "answers", list, place)))
-        example = Example(str(_get_field(question, "id", (str, int), place)),
-                          _get_field(question, "question", str, place), context, answers=answers)
+            answers = tuple(
+                _get_field(answer, "text", str, f"{place}.answers[{index}]")
+                for index, answer in enumerate(_get_field(question, "answers", list, place))
+            )
+        example = Example(
+            str(_get_field(question, "id", (str, int), place)),
+            _get_field(question, "question", str, place),
+            context,
+            answers=answers,
+        )
         if is_training:
             example = _add_answer(example, question, place, version_2_with_negative)
             if example is None:
@@ -92,8 +104,11 @@ def read_examples(path, is_training, version_2_with_negative, counts=None):
         counts["empty"] += not (example.question_text.strip() and _WORD.search(context))
         examples.append(example)
     if not examples:
-        raise InputError(f"{path}: contains no questions" if not counts["not_found"] else
-                         f"{path}: none of its {counts['not_found']} answers is at its answer_start in the context")
+        raise InputError(
+            f"{path}: contains no questions"
+            if not counts["not_found"]
+            else f"{path}: none of its {counts['not_found']} answers is at its answer_start in the context"
+        )
     repeated, count = collections.Counter(example.qas_id for example in examples).most_common(1)[0]
     if count > 1 and not is_training:
         raise InputError(f"{path}: two questions have the ID {repeated!r}; IDs must be unique")
@@ -104,12 +119,16 @@ def _read_questions(path):
     """Yields (place in the file, context, question as a dict)."""
     for article_index, article in enumerate(_get_field(read_json(path), "data", list, path)):
         article_place = f"{path}: data[{article_index}]"
-        for paragraph_index, paragraph in enumerate(_get_field(article, "paragraphs", list, article_place)):
+        for paragraph_index, paragraph in enumerate(
+            _get_field(article, "paragraphs", list, article_place)
+        ):
             place = f"{article_place}.paragraphs[{paragraph_index}]"
             context = _get_field(paragraph, "context", str, place)
             for index, question in enumerate(_get_field(paragraph, "qas", list, place)):
                 if not isinstance(question, dict):
-                    raise InputError(f"{place}.qas[{index}]: must be an object with the keys id and question")
+                    raise InputError(
+                        f"{place}.qas[{index}]: must be an object with the keys id and question"
+                    )
                 yield f"{place}.qas[{index}]", context, question
 
 
@@ -125,21 +144,32 @@ def _add_answer(example, question, place, version_2_with_negative):
     it."""
     if version_2_with_negative:
         if "is_impossible" not in question:
-            raise InputError(f"{place}: has no 'is_impossible', so it is not in SQuAD 2.0 format; unset "
-                             "`version_2_with_negative`")
+            raise InputError(
+                f"{place}: has no 'is_impossible', so it is not in SQuAD 2.0 format; unset "
+                "`version_2_with_negative`"
+            )
         if _get_field(question, "is_impossible", bool, place):
-            return dataclasses.replace(example, orig_answer_text="", start_position=-1, end_position=-1,
-                                       is_impossible=True)
+            return dataclasses.replace(
+                example, orig_answer_text="", start_position=-1, end_position=-1, is_impossible=True
+            )
     num_answers = len(example.answers or ())
     if num_answers != 1:
-        hint = "" if num_answers or version_2_with_negative else (
-            "; for SQuAD 2.0, which has questions without answers, set `version_2_with_negative`")
-        raise InputError(f"{place}: has {num_answers} answers, but training requires exactly 1 per question{hint}")
+        hint = (
+            ""
+            if num_answers or version_2_with_negative
+            else (
+                "; for SQuAD 2.0, which has questions without answers, set `version_2_with_negative`"
+            )
+        )
+        raise InputError(
+            f"{place}: has {num_answers} answers, but training requires exactly 1 per question{hint}"
+        )
     text = example.answers[0]
     start = _get_field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")
     words = _find_answer_words(example.context, text, start)
-    return words and dataclasses.replace(example, orig_answer_text=text, start_position=words[0],
-                                         end_position=words[1])
+    return words and dataclasses.replace(
+        example, orig_answer_text=text, start_position=words[0], end_position=words[1]
+    )
 
 
 def _find_answer_words(context, text, start):
@@ -149,7 +179,10 @@ def _find_answer_words(context, text, start):
         return None
     words = list(_WORD.finditer(context))
     word_starts = [word.start() for word in words]
-    first, last = (bisect.bisect_right(word_starts, position) - 1 for position in (start, start + len(text) - 1))
+    first, last = (
+        bisect.bisect_right(word_starts, position) - 1
+        for position in (start, start + len(text) - 1)
+    )
     if cleaned not in " ".join([word[0] for word in words][first : last + 1]):
         return None
     return first, last

@@ -86,8 +86,9 @@ class InputFeatures:
         return _pad([self])["segment_ids"][0]
 
 
-def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training,
-                                 counts=None):
+def convert_examples_to_features(
+    examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training, counts=None
+):
     """Divides contexts into overlapping windows, each after its question, like the original BERT's
     function.
 
@@ -113,20 +114,32 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride
     """
     check_lengths(max_seq_length, doc_stride, max_query_length)
     counts = collections.Counter() if counts is None else counts
-    vocabulary, token_ids_by_word, unique_ids = tokenizer.vocabulary, {}, itertools.count(FIRST_UNIQUE_ID)
+    vocabulary, token_ids_by_word, unique_ids = (
+        tokenizer.vocabulary,
+        {},
+        itertools.count(FIRST_UNIQUE_ID),
+    )
     for start in range(0, len(examples), EXAMPLES_AT_A_TIME):
         batch = examples[start : start + EXAMPLES_AT_A_TIME]
         questions = _tokenize(tokenizer, [example.question_text for example in batch])
         answers = [None] * len(batch)
         if is_training:
             answers = _tokenize(tokenizer, [example.orig_answer_text or "" for example in batch])
-        documents = _tokenize_contexts(tokenizer, {example.context for example in batch}, token_ids_by_word)
-        for index, (example, question, answer) in enumerate(zip(batch, questions, answers, strict=True), start):
+        documents = _tokenize_contexts(
+            tokenizer, {example.context for example in batch}, token_ids_by_word
+        )
+        for index, (example, question, answer) in enumerate(
+            zip(batch, questions, answers, strict=True), start
+        ):
             counts["long_questions"] += len(question) > max_query_length
             token_ids, words = documents[example.context]
-            begin = np.concatenate([[tokenizer.cls_id], question[:max_query_length], [tokenizer.sep_id]])
+            begin = np.concatenate(
+                [[tokenizer.cls_id], question[:max_query_length], [tokenizer.sep_id]]
+            )
             # With the [SEP] after the window, three special tokens, as in the original BERT.
-            windows, _ = split_into_windows(len(token_ids), max_seq_length - len(begin) - 1, doc_stride)
+            windows, _ = split_into_windows(
+                len(token_ids), max_seq_length - len(begin) - 1, doc_stride
+            )
             fullest = find_fullest_windows(windows)
             span = _find_answer_span(token_ids, words, example, answer) if is_training else None
             for number, (first, length) in enumerate(windows if len(token_ids) else ()):
@@ -135,9 +148,18 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride
                 if span and first <= span[0] and span[1] < first + length:
                     positions = [position - first + len(begin) for position in span]
                 yield InputFeatures(
-                    next(unique_ids), index, number,
-                    np.concatenate([begin, token_ids[tokens], begin[-1:]]).astype(np.int32), len(begin), words[tokens],
-                    fullest[tokens] == number, max_seq_length, vocabulary, *positions, example.is_impossible)
+                    next(unique_ids),
+                    index,
+                    number,
+                    np.concatenate([begin, token_ids[tokens], begin[-1:]]).astype(np.int32),
+                    len(begin),
+                    words[tokens],
+                    fullest[tokens] == number,
+                    max_seq_length,
+                    vocabulary,
+                    *positions,
+                    example.is_impossible,
+                )
                 counts["windows"] += 1
 
 
@@ -145,8 +167,10 @@ def check_lengths(max_seq_length, doc_stride, max_query_length):
     """Raises InputError, with the flag, if the lengths do not allow dividing contexts into
     windows."""
     if max_seq_length <= max_query_length + 3:
-        raise InputError(f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, which is "
-                         f"{max_query_length + 3}, so that some context fits after the longest question")
+        raise InputError(
+            f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, which is "
+            f"{max_query_length + 3}, so that some context fits after the longest question"
+        )
     if doc_stride < 1:
         raise InputError(f"`doc_stride`={doc_stride}: must be at least 1")
 
@@ -154,8 +178,12 @@ def check_lengths(max_seq_length, doc_stride, max_query_length):
 def record_features(max_seq_length, is_training):
     """Returns the features of a record, a tuple of records.Feature with the names in the
     original BERT."""
-    lengths = {"unique_ids": 1, "input_ids": max_seq_length, "input_mask": max_seq_length,
-               "segment_ids": max_seq_length}
+    lengths = {
+        "unique_ids": 1,
+        "input_ids": max_seq_length,
+        "input_mask": max_seq_length,
+        "segment_ids": max_seq_length,
+    }
     if is_training:
         lengths |= {"start_positions": 1, "end_positions": 1, "is_impossible": 1}
     return tuple(records.Feature(name, length) for name, length in lengths.items())
@@ -173,20 +201,26 @@ def write_records(path, features, max_seq_length, is_training):
 def create_arrays(features):
     """Converts a list of InputFeatures to the arrays of their records: dict of name to int [B,
     length]."""
+
     def numbers(attribute):
         return np.array([[getattr(feature, attribute)] for feature in features], np.int64)
 
     arrays = {"unique_ids": numbers("unique_id"), **_pad(features)}
     if features[0].start_position is not None:
-        arrays |= {"start_positions": numbers("start_position"), "end_positions": numbers("end_position"),
-                   "is_impossible": numbers("is_impossible")}
+        arrays |= {
+            "start_positions": numbers("start_position"),
+            "end_positions": numbers("end_position"),
+            "is_impossible": numbers("is_impossible"),
+        }
     return arrays
 
 
 def _pad(features):
     """Returns dict of the model's three inputs, int32 [B, S]."""
-    arrays = {name: np.zeros([len(features), features[0].max_seq_length], np.int32)
-              for name in ("input_ids", "input_mask", "segment_ids")}
+    arrays = {
+        name: np.zeros([len(features), features[0].max_seq_length], np.int32)
+        for name in ("input_ids", "input_mask", "segment_ids")
+    }
     for row, feature in enumerate(features):
         count = len(feature.token_ids)
         arrays["input_ids"][row, :count] = feature.token_ids
@@ -208,13 +242,21 @@ def _tokenize_contexts(tokenizer, contexts, token_ids_by_word):
     Adds to a dict of words.
     """
     words = {context: split_words(context) for context in contexts}
-    new = list(dict.fromkeys(word for word in itertools.chain(*words.values()) if word not in token_ids_by_word))
-    token_ids_by_word.update(zip(new, map(np.ndarray.tolist, _tokenize(tokenizer, new)), strict=True))
+    new = list(
+        dict.fromkeys(
+            word for word in itertools.chain(*words.values()) if word not in token_ids_by_word
+        )
+    )
+    token_ids_by_word.update(
+        zip(new, map(np.ndarray.tolist, _tokenize(tokenizer, new)), strict=True)
+    )
     documents = {}
     for context in contexts:
         word_ids = [token_ids_by_word[word] for word in words[context]]
-        documents[context] = (np.fromiter(itertools.chain.from_iterable(word_ids), np.int32),
-                              np.repeat(np.arange(len(word_ids), dtype=np.int32), list(map(len, word_ids))))
+        documents[context] = (
+            np.fromiter(itertools.chain.from_iterable(word_ids), np.int32),
+            np.repeat(np.arange(len(word_ids), dtype=np.int32), list(map(len, word_ids))),
+        )
     return documents
 
 
@@ -228,7 +270,9 @@ def _find_answer_span(token_ids, words, example, answer):
     """
     if example.is_impossible:
         return None
-    first, stop = np.searchsorted(words, [example.start_position, example.end_position + 1]).tolist()
+    first, stop = np.searchsorted(
+        words, [example.start_position, example.end_position + 1]
+    ).tolist()
     token_ids, answer = token_ids[first:stop].tolist(), answer.tolist()
     for start in range(len(token_ids) - len(answer) + 1 if answer else 0):
         if token_ids[start : start + len(answer)] == answer:

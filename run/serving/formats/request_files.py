@@ -50,19 +50,28 @@ def read(path, text_inputs, columns=()):
     text_inputs, decoder = list(text_inputs), files.LineDecoder()
     is_table = path.lower().endswith(TABLES)
     takes_list = is_table and text_inputs[-1] == LIST_INPUT
-    if columns and (len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list)):
-        raise InputError(f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
-                         f"{'at least ' * takes_list}{len(text_inputs)} columns")
+    if columns and (
+        len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list)
+    ):
+        raise InputError(
+            f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
+            f"{'at least ' * takes_list}{len(text_inputs)} columns"
+        )
     if is_table:
         yield from _read_rows(path, text_inputs, columns or text_inputs, decoder)
     elif path.lower().endswith(tables.JSON_LINES):
         yield from _read_objects(path, text_inputs, columns or text_inputs, decoder)
     elif columns:
-        raise InputError("has no effect on lines of text; use a table (.tsv, .csv) or JSON lines (.jsonl)", "columns",
-                         tuple(columns))
+        raise InputError(
+            "has no effect on lines of text; use a table (.tsv, .csv) or JSON lines (.jsonl)",
+            "columns",
+            tuple(columns),
+        )
     elif len(text_inputs) > 2 or LIST_INPUT in text_inputs:
-        raise InputError(f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not fit "
-                         "on a line; use a table (.tsv, .csv) or JSON lines (.jsonl)")
+        raise InputError(
+            f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not fit "
+            "on a line; use a table (.tsv, .csv) or JSON lines (.jsonl)"
+        )
     else:
         yield from _read_lines(path, text_inputs, decoder)
     decoder.tell(path)
@@ -78,8 +87,10 @@ def _read_lines(path, text_inputs, decoder):
             text = line.rstrip("\r\n")
             texts = [text] if len(text_inputs) == 1 else split_pair(text)
             if None in texts:
-                raise InputError(f"{path}:{number}: the model requires {' and '.join(text_inputs)}, separated by "
-                                 "` ||| `")
+                raise InputError(
+                    f"{path}:{number}: the model requires {' and '.join(text_inputs)}, separated by "
+                    "` ||| `"
+                )
             yield dict(zip(text_inputs, texts, strict=True))
 
 
@@ -90,8 +101,10 @@ def _read_rows(path, text_inputs, columns, decoder):
         raise InputError(f"{path}: has no header; the first line must name the columns")
     for column in columns:
         if column not in header:
-            raise InputError(f"{path}:1: has no column {column!r}; the columns are {tables.list_names(header)}; set "
-                             "`columns`")
+            raise InputError(
+                f"{path}:1: has no column {column!r}; the columns are {tables.list_names(header)}; set "
+                "`columns`"
+            )
     places, last = [header.index(column) for column in columns], len(text_inputs) - 1
     for number, fields in rows:
         tables.check_width(path, number, fields, len(header))
@@ -103,8 +116,10 @@ def _read_rows(path, text_inputs, columns, decoder):
 
 def _read_objects(path, text_inputs, columns, decoder):
     for number, row in tables.read_objects(path, decoder):
-        yield {name: _get_value(row, name, key, f"{path}:{number}")
-               for name, key in zip(text_inputs, columns, strict=True)}
+        yield {
+            name: _get_value(row, name, key, f"{path}:{number}")
+            for name, key in zip(text_inputs, columns, strict=True)
+        }
 
 
 def _get_value(row, name, key, place):

@@ -29,13 +29,21 @@ def _open_json_lines(path, layers, _):
     ...]}]}, ...]}
     """
     with new_file(path, "wb") as file:
+
         def write_row(number, pieces, vectors):
             # The product of a float32 and a million is exact in float64, so this equals Python's
             # round(x, 6).
             rounded = np.rint(vectors.astype(np.float64) * 1e6) / 1e6
-            features = [{"token": piece, "layers": [
-                {"index": index, "values": values} for index, values in zip(layers, rows, strict=True)]}
-                for piece, rows in zip(pieces, rounded.tolist(), strict=True)]
+            features = [
+                {
+                    "token": piece,
+                    "layers": [
+                        {"index": index, "values": values}
+                        for index, values in zip(layers, rows, strict=True)
+                    ],
+                }
+                for piece, rows in zip(pieces, rounded.tolist(), strict=True)
+            ]
             file.write(f"{json.dumps({'linex_index': number, 'features': features})}\n".encode())
 
         yield write_row
@@ -56,6 +64,7 @@ def _open_npz(path, layers, hidden_size):
     folder = None if is_remote(path) else os.path.dirname(path) or "."
     tokens, row_splits = bytearray(), [0]
     with tempfile.TemporaryFile(dir=folder) as vectors_file, new_file(path, "wb") as file:
+
         def write_row(_, pieces, vectors):
             vectors_file.write(np.ascontiguousarray(vectors, "<f4").data)
             tokens.extend("".join(f"{piece}\n" for piece in pieces).encode())
@@ -63,11 +72,16 @@ def _open_npz(path, layers, hidden_size):
 
         yield write_row
         shape = (row_splits[-1], len(layers), hidden_size)
-        arrays = {"tokens": np.array(tokens.decode().split("\n")[:-1], np.str_),
-                  "row_splits": np.array(row_splits, np.int64), "layers": np.array(layers, np.int64)}
+        arrays = {
+            "tokens": np.array(tokens.decode().split("\n")[:-1], np.str_),
+            "row_splits": np.array(row_splits, np.int64),
+            "layers": np.array(layers, np.int64),
+        }
         with zipfile.ZipFile(file, "w") as archive:
             with archive.open("vectors.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": shape})
+                np.lib.format.write_array_header_1_0(
+                    member, {"descr": "<f4", "fortran_order": False, "shape": shape}
+                )
                 vectors_file.seek(0)
                 shutil.copyfileobj(vectors_file, member, COPY_BYTES)
             for name, array in arrays.items():
@@ -84,12 +98,27 @@ def _open_tfrecord(path, *_):
     The embeddings are ordered by token, then by layer.
     """
     with files.at(path).new_local_file() as name, tf.io.TFRecordWriter(name) as writer:
+
         def write_row(number, pieces, vectors):
-            writer.write(tf.train.Example(features=tf.train.Features(feature={
-                "linex_index": tf.train.Feature(int64_list=tf.train.Int64List(value=[number])),
-                "tokens": tf.train.Feature(bytes_list=tf.train.BytesList(value=[piece.encode() for piece in pieces])),
-                "vectors": tf.train.Feature(float_list=tf.train.FloatList(value=vectors.ravel().tolist())),
-            })).SerializeToString())
+            writer.write(
+                tf.train.Example(
+                    features=tf.train.Features(
+                        feature={
+                            "linex_index": tf.train.Feature(
+                                int64_list=tf.train.Int64List(value=[number])
+                            ),
+                            "tokens": tf.train.Feature(
+                                bytes_list=tf.train.BytesList(
+                                    value=[piece.encode() for piece in pieces]
+                                )
+                            ),
+                            "vectors": tf.train.Feature(
+                                float_list=tf.train.FloatList(value=vectors.ravel().tolist())
+                            ),
+                        }
+                    )
+                ).SerializeToString()
+            )
 
         yield write_row
 

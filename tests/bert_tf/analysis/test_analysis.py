@@ -20,8 +20,11 @@ IS_PUNCTUATION = tf.constant([number == DOT for number in range(20)])
 def make_tokens(rows, segments):
     """Returns the Tokens of rows of IDs; 0 is padding."""
     ids = tf.constant(rows, tf.int32)
-    features = {"input_ids": ids, "input_mask": tf.cast(ids > 0, tf.int32),
-                "segment_ids": tf.constant(segments, tf.int32)}
+    features = {
+        "input_ids": ids,
+        "input_mask": tf.cast(ids > 0, tf.int32),
+        "segment_ids": tf.constant(segments, tf.int32),
+    }
     return behaviors.Tokens.from_features(features, TOKENIZER, IS_PUNCTUATION)
 
 
@@ -34,23 +37,34 @@ def measure(heads, tokens):
     """Returns {measure: value of each head} for heads [B, S, S]."""
     attention = tf.constant(np.stack(heads, axis=1), tf.float32)
     with np.errstate(invalid="ignore"):
-        values = behaviors.sum_measures(attention, tokens).numpy() / behaviors.count_tokens(tokens).numpy()
+        values = (
+            behaviors.sum_measures(attention, tokens).numpy()
+            / behaviors.count_tokens(tokens).numpy()
+        )
     return dict(zip(behaviors.NAMES, values.T.tolist(), strict=True))
 
 
 def test_behaviors_of_one_text():
     size, tokens = 6, make_tokens([[CLS, 5, 6, DOT, 7, SEP]], [[0] * 6])
     places = np.arange(size)
-    heads = {"previous": attend_to(np.maximum(places - 1, 0), size), "next": attend_to(np.minimum(places + 1, 5), size),
-             "same": attend_to(places, size), "cls": attend_to(0 * places, size),
-             "sep": attend_to(0 * places + 5, size), "punctuation": attend_to(0 * places + 3, size),
-             "entropy": np.full([size, size], 1 / size)}
+    heads = {
+        "previous": attend_to(np.maximum(places - 1, 0), size),
+        "next": attend_to(np.minimum(places + 1, 5), size),
+        "same": attend_to(places, size),
+        "cls": attend_to(0 * places, size),
+        "sep": attend_to(0 * places + 5, size),
+        "punctuation": attend_to(0 * places + 3, size),
+        "entropy": np.full([size, size], 1 / size),
+    }
     found = measure([each[np.newaxis] for each in heads.values()], tokens)
     for number, name in enumerate(list(heads)[:-1]):
         assert found[name][number] == pytest.approx(1)
         assert found["entropy"][number] == pytest.approx(0, abs=1e-6)
-        others = [found[other][number] for other in ("previous", "next", "same", "cls", "sep", "punctuation")
-                  if other != name]
+        others = [
+            found[other][number]
+            for other in ("previous", "next", "same", "cls", "sep", "punctuation")
+            if other != name
+        ]
         assert max(others) < 0.5
     assert found["entropy"][-1] == pytest.approx(np.log(6))
     assert found["distance"][0] == pytest.approx(5 / 6)  # The first token attends to itself.
@@ -61,7 +75,9 @@ def test_behaviors_of_one_text():
 
 def test_pairs_and_padding():
     """A pair with 2 and 1 tokens, and a single text whose attention at padding is arbitrary."""
-    tokens = make_tokens([[CLS, 5, 6, SEP, 7, SEP], [CLS, 8, SEP, 0, 0, 0]], [[0, 0, 0, 0, 1, 1], [0] * 6])
+    tokens = make_tokens(
+        [[CLS, 5, 6, SEP, 7, SEP], [CLS, 8, SEP, 0, 0, 0]], [[0, 0, 0, 0, 1, 1], [0] * 6]
+    )
     crossing = np.zeros([2, 6, 6], np.float32)
     crossing[0, :4, 4] = 1
     crossing[0, 4:, [1, 2]] = 0.5
@@ -113,8 +129,10 @@ def make_states(count, seed):
 
 @pytest.mark.large
 def test_each_layer_has_its_own_probe_and_the_mix_prefers_the_informative_layer():
-    train, dev = (Examples(vectors, np.arange(len(labels))[:, np.newaxis], labels) for vectors, labels in (
-        make_states(600, 1), make_states(200, 2)))
+    train, dev = (
+        Examples(vectors, np.arange(len(labels))[:, np.newaxis], labels)
+        for vectors, labels in (make_states(600, 1), make_states(200, 2))
+    )
     found = probes.probe(train, dev, epochs=30, batch_size=64, learning_rate=0.02)
     assert found.accuracy[INFORMATIVE] > 0.99
     assert (np.delete(found.accuracy, INFORMATIVE) < 0.5).all()
@@ -122,7 +140,9 @@ def test_each_layer_has_its_own_probe_and_the_mix_prefers_the_informative_layer(
     assert found.weights.sum() == pytest.approx(1)
     assert found.weights.argmax() == INFORMATIVE
     assert found.weights[INFORMATIVE] > 0.5
-    assert found.center == pytest.approx(sum(layer * weight for layer, weight in enumerate(found.weights)))
+    assert found.center == pytest.approx(
+        sum(layer * weight for layer, weight in enumerate(found.weights))
+    )
 
 
 @pytest.mark.large

@@ -15,7 +15,14 @@ import safetensors.numpy
 import tensorflow as tf
 
 from bert_tf import huggingface_config, losses, models
-from bert_tf.checkpoints import FORMATS, checkpoint_files, huggingface, load_pretrained, model_tensors, open_checkpoint
+from bert_tf.checkpoints import (
+    FORMATS,
+    checkpoint_files,
+    huggingface,
+    load_pretrained,
+    model_tensors,
+    open_checkpoint,
+)
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
 from bert_tf.model_folder import check_loadable, find_config, read_config
@@ -44,13 +51,16 @@ def write_variant(hf_tiny, arrays, tmp_path):
 
     None removes a setting.
     """
+
     def write(tensors=arrays, **settings):
         with open(os.path.join(hf_tiny, "config.json"), encoding="utf-8") as file:
             values = json.load(file) | settings
         (tmp_path / "config.json").write_text(
-            json.dumps({key: value for key, value in values.items() if value is not None}))
+            json.dumps({key: value for key, value in values.items() if value is not None})
+        )
         safetensors.numpy.save_file(tensors, tmp_path / "model.safetensors")
         return str(tmp_path)
+
     return write
 
 
@@ -58,7 +68,10 @@ def test_outputs_equal_those_of_transformers(hf_tiny, reference):
     model = load_all(models.BertPretrainer(read_config(find_config(hf_tiny))), hf_tiny)
     with np.load(reference / "hf_tiny" / "expected.npz") as arrays:
         expected = dict(arrays)
-    features = {name: tf.constant(expected[name], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+    features = {
+        name: tf.constant(expected[name], tf.int32)
+        for name in ("input_ids", "input_mask", "segment_ids")
+    }
     features["masked_lm_positions"] = tf.tile(tf.range(24)[tf.newaxis], [3, 1])
     outputs = model.encoder(features) | model(features)
     for name in ("sequence_output", "pooled_output", "masked_lm_logits", "next_sentence_logits"):
@@ -79,7 +92,9 @@ def test_files_equal_those_of_transformers(hf_tiny, arrays, tmp_path):
     with open(os.path.join(hf_tiny, "config.json"), encoding="utf-8") as file:
         theirs = json.load(file)
     ours = json.loads((tmp_path / "new" / "bert" / "config.json").read_text())
-    assert {key: theirs[key] for key in ours if key in theirs} == {key: ours[key] for key in ours if key in theirs}
+    assert {key: theirs[key] for key in ours if key in theirs} == {
+        key: ours[key] for key in ours if key in theirs
+    }
     # Absolute; written until transformers 4.
     assert set(ours) - set(theirs) == {"position_embedding_type"}
     modes = {path.name: path.stat().st_mode for path in (tmp_path / "new" / "bert").iterdir()}
@@ -96,20 +111,72 @@ def test_activations_have_other_names(tmp_path):
     assert huggingface_config.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
 
 
-@pytest.mark.parametrize(("model_class", "outputs", "task", "architecture", "read", "head"), [
-    ("BertEncoder", (), None, "Model", None, ()),
-    ("BertPretrainer", (), None, "ForPreTraining", describe("masked_lm"), ("cls.predictions.bias", 19)),
-    ("BertClassifier", (2,), describe("classifier", ("böse", "gut")), "ForSequenceClassification", None,
-     ("classifier.bias", 2)),
-    ("BertClassifier", (3,), describe("classifier", ABC, True), "ForSequenceClassification", None, ()),
-    ("BertClassifier", (1,), describe("classifier"), "ForSequenceClassification", None, ()),
-    ("BertClassifier", (2,), None, "ForSequenceClassification", describe("classifier", ("LABEL_0", "LABEL_1")), ()),
-    ("BertTokenClassifier", (3,), describe("token_classifier", ABC), "ForTokenClassification", None,
-     ("classifier.weight", 3, 6)),
-    ("BertSpanLabeler", (), describe("span_labeler"), "ForQuestionAnswering", None, ("qa_outputs.weight", 2, 6)),
-    ("BertMultipleChoice", (), describe("multiple_choice"), "ForMultipleChoice", None, ("classifier.weight", 1, 6)),
-])
-def test_models_and_their_tasks_are_written_and_read(tmp_path, model_class, outputs, task, architecture, read, head):
+@pytest.mark.parametrize(
+    ("model_class", "outputs", "task", "architecture", "read", "head"),
+    [
+        ("BertEncoder", (), None, "Model", None, ()),
+        (
+            "BertPretrainer",
+            (),
+            None,
+            "ForPreTraining",
+            describe("masked_lm"),
+            ("cls.predictions.bias", 19),
+        ),
+        (
+            "BertClassifier",
+            (2,),
+            describe("classifier", ("böse", "gut")),
+            "ForSequenceClassification",
+            None,
+            ("classifier.bias", 2),
+        ),
+        (
+            "BertClassifier",
+            (3,),
+            describe("classifier", ABC, True),
+            "ForSequenceClassification",
+            None,
+            (),
+        ),
+        ("BertClassifier", (1,), describe("classifier"), "ForSequenceClassification", None, ()),
+        (
+            "BertClassifier",
+            (2,),
+            None,
+            "ForSequenceClassification",
+            describe("classifier", ("LABEL_0", "LABEL_1")),
+            (),
+        ),
+        (
+            "BertTokenClassifier",
+            (3,),
+            describe("token_classifier", ABC),
+            "ForTokenClassification",
+            None,
+            ("classifier.weight", 3, 6),
+        ),
+        (
+            "BertSpanLabeler",
+            (),
+            describe("span_labeler"),
+            "ForQuestionAnswering",
+            None,
+            ("qa_outputs.weight", 2, 6),
+        ),
+        (
+            "BertMultipleChoice",
+            (),
+            describe("multiple_choice"),
+            "ForMultipleChoice",
+            None,
+            ("classifier.weight", 1, 6),
+        ),
+    ],
+)
+def test_models_and_their_tasks_are_written_and_read(
+    tmp_path, model_class, outputs, task, architecture, read, head
+):
     """`read`: the task in config.json, if it is not `task`; `head`: key and shape of a tensor."""
     model = getattr(models, model_class)(SMALL, *outputs)
     huggingface.write(tmp_path, model_tensors(model), SMALL, task)
@@ -119,7 +186,9 @@ def test_models_and_their_tasks_are_written_and_read(tmp_path, model_class, outp
     if task == describe("token_classifier", ABC):
         assert values["label2id"] == {"a": 0, "b": 1, "c": 2}
     if head:
-        assert safetensors.numpy.load_file(tmp_path / "model.safetensors")[head[0]].shape == head[1:]
+        assert (
+            safetensors.numpy.load_file(tmp_path / "model.safetensors")[head[0]].shape == head[1:]
+        )
 
     before = {name: tensor.read().copy() for name, tensor in model_tensors(model).items()}
     for variable in model.variables:
@@ -131,15 +200,24 @@ def test_models_and_their_tasks_are_written_and_read(tmp_path, model_class, outp
 
 def test_old_and_shortened_names_are_read(arrays, write_variant):
     """gamma and beta, before 2020; no `bert.` in a BertModel; position IDs are ignored."""
+
     def shorten(key):
-        return key.removeprefix("bert.").replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-            "LayerNorm.bias", "LayerNorm.beta")
+        return (
+            key.removeprefix("bert.")
+            .replace("LayerNorm.weight", "LayerNorm.gamma")
+            .replace("LayerNorm.bias", "LayerNorm.beta")
+        )
+
     bert = {shorten(key): value for key, value in arrays.items() if key.startswith("bert.")}
     path = write_variant(bert | {"embeddings.position_ids": np.arange(64)[np.newaxis]})
     encoder = load_all(models.BertEncoder(read_config(find_config(path))), path)
-    np.testing.assert_array_equal(encoder.embeddings.layer_norm.gamma, arrays["bert.embeddings.LayerNorm.weight"])
-    np.testing.assert_array_equal(encoder.encoder_layers[1].output_norm.beta,
-                                  arrays["bert.encoder.layer.1.output.LayerNorm.bias"])
+    np.testing.assert_array_equal(
+        encoder.embeddings.layer_norm.gamma, arrays["bert.embeddings.LayerNorm.weight"]
+    )
+    np.testing.assert_array_equal(
+        encoder.encoder_layers[1].output_norm.beta,
+        arrays["bert.encoder.layer.1.output.LayerNorm.bias"],
+    )
 
 
 def test_half_precision_becomes_float32(arrays, write_variant):
@@ -147,30 +225,47 @@ def test_half_precision_becomes_float32(arrays, write_variant):
     path = write_variant({key: value.astype(bfloat16) for key, value in arrays.items()})
     value = open_checkpoint(path).tensors["bert/pooler/dense/kernel"].read()
     assert value.dtype == np.float32
-    np.testing.assert_array_equal(value, arrays["bert.pooler.dense.weight"].astype(bfloat16).astype(np.float32).T)
+    np.testing.assert_array_equal(
+        value, arrays["bert.pooler.dense.weight"].astype(bfloat16).astype(np.float32).T
+    )
 
 
 def test_output_kernels_must_be_tied(arrays, write_variant):
     words = arrays["bert.embeddings.word_embeddings.weight"]
-    tied = {"cls.predictions.decoder.weight": words, "cls.predictions.decoder.bias": arrays["cls.predictions.bias"]}
+    tied = {
+        "cls.predictions.decoder.weight": words,
+        "cls.predictions.decoder.bias": arrays["cls.predictions.bias"],
+    }
     assert len(open_checkpoint(write_variant(arrays | tied)).tensors) == len(arrays)
-    with pytest.raises(InputError, match=r"cls\.predictions\.decoder\.weight differs from the word embeddings"):
+    with pytest.raises(
+        InputError, match=r"cls\.predictions\.decoder\.weight differs from the word embeddings"
+    ):
         open_checkpoint(write_variant(arrays | {"cls.predictions.decoder.weight": words + 1}))
 
 
 def test_defaults_of_missing_settings_are_those_of_transformers(write_variant):
-    path = write_variant(vocab_size=None, type_vocab_size=None, hidden_act=None, layer_norm_eps=None)
+    path = write_variant(
+        vocab_size=None, type_vocab_size=None, hidden_act=None, layer_norm_eps=None
+    )
     config = read_config(find_config(path))
-    assert (config.vocab_size, config.type_vocab_size, config.hidden_act) == (30522, 2, "gelu_exact")
+    assert (config.vocab_size, config.type_vocab_size, config.hidden_act) == (
+        30522,
+        2,
+        "gelu_exact",
+    )
 
 
 def test_other_files(tmp_path, arrays):
     path = str(tmp_path / "model.safetensors")
     safetensors.numpy.save_file({"wte.weight": arrays["bert.pooler.dense.weight"]}, path)
-    with pytest.raises(InputError, match=r"is not a BERT model; it has no bert\.embeddings\.word_embeddings"):
+    with pytest.raises(
+        InputError, match=r"is not a BERT model; it has no bert\.embeddings\.word_embeddings"
+    ):
         open_checkpoint(path)
     (tmp_path / "directory.safetensors").mkdir()
-    with pytest.raises(InputError, match=r"/directory\.safetensors: is not a safetensors file, or is corrupted: "):
+    with pytest.raises(
+        InputError, match=r"/directory\.safetensors: is not a safetensors file, or is corrupted: "
+    ):
         open_checkpoint(str(tmp_path / "directory.safetensors"))
 
 
@@ -180,16 +275,23 @@ def write_parts(arrays, write_variant, tmp_path):
 
     Index: the text of the index file, None for the correct one.
     """
+
     def write(index=None):
         path = write_variant()
         os.remove(os.path.join(path, "model.safetensors"))
         parts = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
         places = {key: parts[number % 2] for number, key in enumerate(sorted(arrays))}
         for part in parts:
-            safetensors.numpy.save_file({key: arrays[key] for key in arrays if places[key] == part}, tmp_path / part)
+            safetensors.numpy.save_file(
+                {key: arrays[key] for key in arrays if places[key] == part}, tmp_path / part
+            )
         (tmp_path / "model.safetensors.index.json").write_text(
-            json.dumps({"metadata": {"total_size": 1}, "weight_map": places}) if index is None else index)
+            json.dumps({"metadata": {"total_size": 1}, "weight_map": places})
+            if index is None
+            else index
+        )
         return path
+
     return write
 
 
@@ -203,20 +305,34 @@ def test_weights_in_several_files(write_parts, hf_tiny):
         for name, tensor in single.tensors.items():
             np.testing.assert_array_equal(parts.tensors[name].read(), tensor.read(), err_msg=name)
     assert [os.path.basename(name) for name in checkpoint_files(folder)] == [
-        "model.safetensors.index.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+        "model.safetensors.index.json",
+        "model-00001-of-00002.safetensors",
+        "model-00002-of-00002.safetensors",
+    ]
     assert checkpoint_files(hf_tiny) == [os.path.join(hf_tiny, "model.safetensors")]
 
 
 def test_incomplete_parts(write_parts, tmp_path):
     path = write_parts('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
     (tmp_path / "model-00001-of-00002.safetensors").unlink()
-    with pytest.raises(InputError, match=r"/model-00001-of-00002.safetensors: is not a safetensors file, or is corru"):
+    with pytest.raises(
+        InputError,
+        match=r"/model-00001-of-00002.safetensors: is not a safetensors file, or is corru",
+    ):
         open_checkpoint(path)
 
 
-DISTILBERT = dataclasses.replace(SMALL, hidden_act="gelu_exact", type_vocab_size=0, pooler_act="relu")
-ELECTRA = dataclasses.replace(SMALL, hidden_act="gelu_exact", type_vocab_size=2, pooler_act="gelu_exact",
-                              embedding_size=4, project_embedding_sum=True)
+DISTILBERT = dataclasses.replace(
+    SMALL, hidden_act="gelu_exact", type_vocab_size=0, pooler_act="relu"
+)
+ELECTRA = dataclasses.replace(
+    SMALL,
+    hidden_act="gelu_exact",
+    type_vocab_size=2,
+    pooler_act="gelu_exact",
+    embedding_size=4,
+    project_embedding_sum=True,
+)
 BOTH = pytest.mark.parametrize("config", [DISTILBERT, ELECTRA], ids=["distilbert", "electra"])
 
 
@@ -231,23 +347,40 @@ def test_encoders_equal_those_of_transformers(reference, name, unused):
     assert report.missing == ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
     assert len(report.unused) == unused
     with np.load(folder / "expected.npz") as expected:
-        features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
+        features = {
+            key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")
+        }
         is_token = expected["input_mask"] > 0
-        np.testing.assert_allclose(encoder(features)["sequence_output"][is_token],
-                                   expected[f"{name}_sequence_output"][is_token], rtol=0, atol=2e-5)
+        np.testing.assert_allclose(
+            encoder(features)["sequence_output"][is_token],
+            expected[f"{name}_sequence_output"][is_token],
+            rtol=0,
+            atol=2e-5,
+        )
 
 
 @BOTH
-@pytest.mark.parametrize("options", [
-    {"layers": "einsum", "last_where_read": True, "one_hot": True},
-    {"layers": "unpadded_compiled", "last_where_read": True, "recompute": True},
-], ids=["einsum", "compiled"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"layers": "einsum", "last_where_read": True, "one_hot": True},
+        {"layers": "unpadded_compiled", "last_where_read": True, "recompute": True},
+    ],
+    ids=["einsum", "compiled"],
+)
 def test_accelerations_of_relatives_change_nothing(config, options):
-    config = dataclasses.replace(config, initializer_range=0.4, hidden_dropout_prob=0.0,
-                                 attention_probs_dropout_prob=0.0)
+    config = dataclasses.replace(
+        config, initializer_range=0.4, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
     batch = make_features(ELECTRA, (11, 4, 7)) | {"label_ids": tf.constant([1, 0, 2])}
-    found, expected = (compute_gradients(models.BertClassifier(make_encoder(config, **fast), 3), batch,
-                                         losses.classification_loss) for fast in (options, {}))
+    found, expected = (
+        compute_gradients(
+            models.BertClassifier(make_encoder(config, **fast), 3),
+            batch,
+            losses.classification_loss,
+        )
+        for fast in (options, {})
+    )
     assert any("bert/embeddings/" in name for name in expected)
     assert_close(found, expected, 2e-5)
 
@@ -255,7 +388,10 @@ def test_accelerations_of_relatives_change_nothing(config, options):
 def test_a_checkpoint_with_segments_for_a_config_without(tmp_path):
     FORMATS["tf1"].write(tmp_path, model_tensors(models.BertEncoder(ELECTRA)), ELECTRA)
     checkpoint = open_checkpoint(str(tmp_path))
-    with pytest.raises(InputError, match="contains bert/embeddings/token_type_embeddings, which the BERT config does"):
+    with pytest.raises(
+        InputError,
+        match="contains bert/embeddings/token_type_embeddings, which the BERT config does",
+    ):
         check_config(checkpoint, dataclasses.replace(ELECTRA, type_vocab_size=0))
 
 
@@ -266,5 +402,7 @@ def test_other_models_are_rejected_before_their_files_are_read(tmp_path, model_t
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
     with pytest.raises(InputError) as caught:
         check_loadable(str(tmp_path))
-    assert str(caught.value) == (f"{tmp_path}/config.json: model_type is {model_type!r}: only 'bert', "
-                                 "'distilbert', and 'electra' are supported")
+    assert str(caught.value) == (
+        f"{tmp_path}/config.json: model_type is {model_type!r}: only 'bert', "
+        "'distilbert', and 'electra' are supported"
+    )

@@ -40,9 +40,13 @@ def test_a_new_head_is_missing_and_the_old_one_unused(tf1_checkpoint, reference_
 def test_variables_that_are_excluded_keep_their_values(reference, reference_config):
     path = str(reference / "classify_final.ckpt")
     model = models.BertClassifier(reference_config, 7)
-    assert_load_fails(model, path, r"output_weights has shape \[\d+, 32\] in the checkpoint and \[7, 32\]")
+    assert_load_fails(
+        model, path, r"output_weights has shape \[\d+, 32\] in the checkpoint and \[7, 32\]"
+    )
     before = [variable.numpy() for variable in model.head.variables]
-    report = load_pretrained(model, path, leave=("output_weights", "output_bias", "none_of_the_model"))
+    report = load_pretrained(
+        model, path, leave=("output_weights", "output_bias", "none_of_the_model")
+    )
     assert report.missing == ()
     assert report.unused == ("output_bias", "output_weights")
     assert "; in the checkpoint, not used: output_bias, output_weights" in str(report)
@@ -50,7 +54,9 @@ def test_variables_that_are_excluded_keep_their_values(reference, reference_conf
         np.testing.assert_array_equal(variable, value)
 
 
-def test_the_latest_weights_of_a_training_run_without_optimizer_state(training_checkpoint, reference_config):
+def test_the_latest_weights_of_a_training_run_without_optimizer_state(
+    training_checkpoint, reference_config
+):
     path, trained = training_checkpoint
     checkpoint = open_checkpoint(os.path.dirname(path))
     assert (checkpoint.kind, checkpoint.path) == ("training checkpoint", path)
@@ -61,13 +67,24 @@ def test_the_latest_weights_of_a_training_run_without_optimizer_state(training_c
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"vocab_size": 123}, r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[123, 32\] in "
-                          "the model; use the checkpoint's config"),
-    ({"num_hidden_layers": 3}, "lacks bert/encoder/layer_2/attention/self/qkv/kernel and 11 more encoder"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"vocab_size": 123},
+            r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[123, 32\] in "
+            "the model; use the checkpoint's config",
+        ),
+        (
+            {"num_hidden_layers": 3},
+            "lacks bert/encoder/layer_2/attention/self/qkv/kernel and 11 more encoder",
+        ),
+    ],
+)
 def test_models_of_other_sizes(tf1_checkpoint, reference_config, change, message):
-    assert_load_fails(models.BertEncoder(dataclasses.replace(reference_config, **change)), tf1_checkpoint, message)
+    assert_load_fails(
+        models.BertEncoder(dataclasses.replace(reference_config, **change)), tf1_checkpoint, message
+    )
 
 
 def test_corrupted_files(tf1_checkpoint, reference_config, tmp_path):
@@ -76,16 +93,24 @@ def test_corrupted_files(tf1_checkpoint, reference_config, tmp_path):
         shutil.copy(tf1_checkpoint + suffix, prefix + suffix)
     # Found only when a tensor is read.
     os.truncate(prefix + data, os.path.getsize(prefix + data) - 40)
-    assert_load_fails(models.BertPretrainer(reference_config), prefix, r"cut\.ckpt: the checkpoint cannot be read: ")
+    assert_load_fails(
+        models.BertPretrainer(reference_config),
+        prefix,
+        r"cut\.ckpt: the checkpoint cannot be read: ",
+    )
     (tmp_path / "cut.ckpt.index").write_bytes(b"anything but an index" * 9)
-    with pytest.raises(InputError, match=r"cut\.ckpt: the checkpoint cannot be read: not an sstable"):
+    with pytest.raises(
+        InputError, match=r"cut\.ckpt: the checkpoint cannot be read: not an sstable"
+    ):
         open_checkpoint(prefix)
 
 
 def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, reference_config):
     tf1.write(tmp_path, open_checkpoint(tf1_checkpoint).tensors, reference_config)
     shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
-    with pytest.raises(InputError, match=r"contains bert_model\.ckpt and model\.safetensors; set one of them"):
+    with pytest.raises(
+        InputError, match=r"contains bert_model\.ckpt and model\.safetensors; set one of them"
+    ):
         open_checkpoint(str(tmp_path))
     assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
     assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
@@ -100,13 +125,18 @@ def test_paths_of_any_type(reference, tf1_checkpoint, to_path):
         assert find_checkpoint(to_path(f"{tf1_checkpoint}{ending}")) == tf1_checkpoint
     checkpoint = open_checkpoint(to_path(str(reference / "hf_tiny")))
     assert (checkpoint.kind, checkpoint.path) == (
-        "Hugging Face model", str(reference / "hf_tiny" / "model.safetensors"))
+        "Hugging Face model",
+        str(reference / "hf_tiny" / "model.safetensors"),
+    )
 
 
-@pytest.mark.parametrize(("path", "message"), [
-    ("{}/nothing", r"^{}/nothing: no checkpoint found \(\*\.index or model\.safetensors\)$"),
-    ("none.safetensors", r"^none\.safetensors: does not exist$"),
-])
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("{}/nothing", r"^{}/nothing: no checkpoint found \(\*\.index or model\.safetensors\)$"),
+        ("none.safetensors", r"^none\.safetensors: does not exist$"),
+    ],
+)
 def test_missing_checkpoints(tmp_path, path, message):
     with pytest.raises(InputError, match=message.replace("{}", str(tmp_path))):
         open_checkpoint(path.replace("{}", str(tmp_path)))
@@ -115,40 +145,72 @@ def test_missing_checkpoints(tmp_path, path, message):
 def test_weights_that_keras_saved_in_the_format_of_tensorflow(reference_config, tmp_path):
     models.BertPretrainer(reference_config).save_weights(str(tmp_path / "weights"))
     for path in (tmp_path, tmp_path / "weights"):
-        with pytest.raises(InputError, match=rf"^{tmp_path}/weights: was not written by these scripts .*; load it "
-                                             r"into the model, .* tf\.train\.Checkpoint\(model=model\)\.write"):
+        with pytest.raises(
+            InputError,
+            match=rf"^{tmp_path}/weights: was not written by these scripts .*; load it "
+            r"into the model, .* tf\.train\.Checkpoint\(model=model\)\.write",
+        ):
             open_checkpoint(path)
 
 
 def test_a_checkpoint_of_another_model(tmp_path):
     path = tf.train.Checkpoint(weights=tf.Variable([1.0])).save(str(tmp_path / "ckpt"))
-    with pytest.raises(InputError, match=r"ckpt-1: the checkpoint does not contain a BERT of .*; its first "):
+    with pytest.raises(
+        InputError, match=r"ckpt-1: the checkpoint does not contain a BERT of .*; its first "
+    ):
         open_checkpoint(path)
 
 
 @pytest.mark.parametrize("graph", [tf.constant(b"\xff\xff no message"), tf.constant([1.5, 2.5])])
 def test_a_corrupted_object_graph(tmp_path, graph):
     path = write_tensors(tmp_path / "ckpt", {OBJECT_GRAPH: graph})
-    with pytest.raises(InputError, match=rf"/ckpt: the checkpoint cannot be read: its {OBJECT_GRAPH} is"):
+    with pytest.raises(
+        InputError, match=rf"/ckpt: the checkpoint cannot be read: its {OBJECT_GRAPH} is"
+    ):
         open_checkpoint(path)
 
 
 def test_tensors_of_the_object_graph_that_do_not_exist(training_checkpoint, tmp_path):
     reader = tf.train.load_checkpoint(training_checkpoint[0])
     path = write_tensors(tmp_path / "cut", {OBJECT_GRAPH: reader.get_tensor(OBJECT_GRAPH)})
-    with pytest.raises(InputError, match=r"/cut: the checkpoint cannot be read: it lists model/.*, but does not"):
+    with pytest.raises(
+        InputError, match=r"/cut: the checkpoint cannot be read: it lists model/.*, but does not"
+    ):
         open_checkpoint(path)
 
 
-@pytest.mark.parametrize(("name", "value", "message"), [
-    ("cls/predictions/output_bias", np.array(b"text"), "output_bias contains text in the checkpoint; a model requires"),
-    ("bert/encoder/layer_1/attention/self/key/bias", np.float32(0), r"self/key/bias has shape \[\] in the checkpoint"),
-    ("bert/pooler/dense/bias", np.zeros(32, np.int8), "bert/pooler/dense/bias has type int8, but weights must be"),
-    ("bert/pooler/dense/bias", np.full(32, np.inf, np.float32), "bert/pooler/dense/bias contains numbers that are not"),
-])
-def test_tensors_that_cannot_be_weights(tf1_checkpoint, reference_config, tmp_path, name, value, message):
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "cls/predictions/output_bias",
+            np.array(b"text"),
+            "output_bias contains text in the checkpoint; a model requires",
+        ),
+        (
+            "bert/encoder/layer_1/attention/self/key/bias",
+            np.float32(0),
+            r"self/key/bias has shape \[\] in the checkpoint",
+        ),
+        (
+            "bert/pooler/dense/bias",
+            np.zeros(32, np.int8),
+            "bert/pooler/dense/bias has type int8, but weights must be",
+        ),
+        (
+            "bert/pooler/dense/bias",
+            np.full(32, np.inf, np.float32),
+            "bert/pooler/dense/bias contains numbers that are not",
+        ),
+    ],
+)
+def test_tensors_that_cannot_be_weights(
+    tf1_checkpoint, reference_config, tmp_path, name, value, message
+):
     reader = tf.train.load_checkpoint(tf1_checkpoint)
-    tensors = {each: reader.get_tensor(each) for each in reader.get_variable_to_shape_map()} | {name: value}
+    tensors = {each: reader.get_tensor(each) for each in reader.get_variable_to_shape_map()} | {
+        name: value
+    }
     path = write_tensors(tmp_path / "ckpt", tensors)
     with pytest.raises(InputError, match=rf"^{path}: .*{message}"):
         load_pretrained(models.BertPretrainer(reference_config), path)
@@ -156,5 +218,7 @@ def test_tensors_that_cannot_be_weights(tf1_checkpoint, reference_config, tmp_pa
 
 @pytest.mark.parametrize("read", [TensorFlowFile, load_saved_model])
 def test_paths_that_are_patterns_of_tensorflow(read):
-    with pytest.raises(InputError, match=r"^m\[1\]/ckpt-3: contains \[, which TensorFlow interprets as a pattern"):
+    with pytest.raises(
+        InputError, match=r"^m\[1\]/ckpt-3: contains \[, which TensorFlow interprets as a pattern"
+    ):
         read("m[1]/ckpt-3")

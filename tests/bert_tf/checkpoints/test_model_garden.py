@@ -25,10 +25,19 @@ from tests.encoders import load_all, make_features
 # From the encoder of tf-models-official, about the positions that its pretrainer passes to it.
 pytestmark = [pytest.mark.large, pytest.mark.filterwarnings("ignore:Input dict contained keys")]
 
-SIZES = {"vocab_size": 19, "hidden_size": 6, "num_hidden_layers": 4, "num_attention_heads": 3, "intermediate_size": 7,
-         "max_position_embeddings": 13, "type_vocab_size": 5}
+SIZES = {
+    "vocab_size": 19,
+    "hidden_size": 6,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 3,
+    "intermediate_size": 7,
+    "max_position_embeddings": 13,
+    "type_vocab_size": 5,
+}
 CONFIG = BertConfig(**SIZES)
-BOTH_ENCODERS = pytest.mark.parametrize("encoder_class", [networks.BertEncoder, networks.BertEncoderV2])
+BOTH_ENCODERS = pytest.mark.parametrize(
+    "encoder_class", [networks.BertEncoder, networks.BertEncoderV2]
+)
 
 
 def gelu(x):
@@ -40,11 +49,20 @@ def get_pretrainer(encoder_class):
     """Returns the one pretrainer of tf-models-official with this encoder, whose weights each
     test sets."""
     encoder = encoder_class(
-        vocab_size=CONFIG.vocab_size, hidden_size=CONFIG.hidden_size, num_layers=CONFIG.num_hidden_layers,
-        num_attention_heads=CONFIG.num_attention_heads, inner_dim=CONFIG.intermediate_size, inner_activation=gelu,
-        max_sequence_length=CONFIG.max_position_embeddings, type_vocab_size=CONFIG.type_vocab_size, dict_outputs=True)
+        vocab_size=CONFIG.vocab_size,
+        hidden_size=CONFIG.hidden_size,
+        num_layers=CONFIG.num_hidden_layers,
+        num_attention_heads=CONFIG.num_attention_heads,
+        inner_dim=CONFIG.intermediate_size,
+        inner_activation=gelu,
+        max_sequence_length=CONFIG.max_position_embeddings,
+        type_vocab_size=CONFIG.type_vocab_size,
+        dict_outputs=True,
+    )
     encoder(encoder.inputs)
-    head = layers.ClassificationHead(inner_dim=CONFIG.hidden_size, num_classes=2, name="next_sentence")
+    head = layers.ClassificationHead(
+        inner_dim=CONFIG.hidden_size, num_classes=2, name="next_sentence"
+    )
     pretrainer = BertPretrainerV2(encoder, mlm_activation=gelu, classification_heads=[head])
     pretrainer(pretrainer.inputs)
     return pretrainer
@@ -67,18 +85,24 @@ def randomize(model, seed):
 
 @pytest.fixture(scope="module")
 def features():
-    return make_features(CONFIG, (11, 4, 7)) | {"masked_lm_positions": tf.constant([[1, 10], [2, 3], [6, 1]])}
+    return make_features(CONFIG, (11, 4, 7)) | {
+        "masked_lm_positions": tf.constant([[1, 10], [2, 3], [6, 1]])
+    }
 
 
 def assert_same_outputs(ours, theirs, features, names):
     """names: dict of our output -> theirs."""
     renamed = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
     if "masked_lm_logits" not in names:
-        features = {name: value for name, value in features.items() if name != "masked_lm_positions"}
+        features = {
+            name: value for name, value in features.items() if name != "masked_lm_positions"
+        }
     outputs = ours(features)
     expected = theirs({renamed.get(name, name): value for name, value in features.items()})
     for our_name, their_name in names.items():
-        np.testing.assert_allclose(outputs[our_name], expected[their_name], rtol=0, atol=2e-5, err_msg=our_name)
+        np.testing.assert_allclose(
+            outputs[our_name], expected[their_name], rtol=0, atol=2e-5, err_msg=our_name
+        )
 
 
 ENCODER_OUTPUTS = {"sequence_output": "sequence_output", "pooled_output": "pooled_output"}
@@ -88,20 +112,28 @@ PRETRAINER_OUTPUTS = {"masked_lm_logits": "mlm_logits", "next_sentence_logits": 
 @BOTH_ENCODERS
 @pytest.mark.parametrize("is_encoder", [False, True])
 def test_theirs_are_read(encoder_class, is_encoder, features, tmp_path):
-    theirs = randomize(get_encoder(encoder_class) if is_encoder else get_pretrainer(encoder_class), seed=2)
+    theirs = randomize(
+        get_encoder(encoder_class) if is_encoder else get_pretrainer(encoder_class), seed=2
+    )
     items = {"encoder": theirs} if is_encoder else theirs.checkpoint_items | {"model": theirs}
     path = tf.train.Checkpoint(**items).save(str(tmp_path / "bert_model.ckpt"))
     ours = load_all((models.BertEncoder if is_encoder else models.BertPretrainer)(CONFIG), path)
-    assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS if is_encoder else PRETRAINER_OUTPUTS)
+    assert_same_outputs(
+        ours, theirs, features, ENCODER_OUTPUTS if is_encoder else PRETRAINER_OUTPUTS
+    )
 
 
-@pytest.mark.parametrize("optimizer_class", [tf_keras.optimizers.Adam, tf_keras.optimizers.legacy.Adam])
+@pytest.mark.parametrize(
+    "optimizer_class", [tf_keras.optimizers.Adam, tf_keras.optimizers.legacy.Adam]
+)
 def test_the_state_of_their_optimizer_is_not_read(optimizer_class, tmp_path):
     theirs, optimizer = randomize(get_encoder(networks.BertEncoder), seed=6), optimizer_class()
     optimizer.apply_gradients([(tf.ones_like(each), each) for each in theirs.trainable_variables])
     step = tf.Variable(3, name="global_step")
     for name in ("optimizer", "another_name"):
-        path = tf.train.Checkpoint(model=theirs, global_step=step, **{name: optimizer}).save(str(tmp_path / name))
+        path = tf.train.Checkpoint(model=theirs, global_step=step, **{name: optimizer}).save(
+            str(tmp_path / name)
+        )
         ours = models.BertEncoder(CONFIG)
         report = load_pretrained(ours, path)
         assert report.missing == ()
@@ -122,19 +154,24 @@ def test_theirs_restore_ours(encoder_class, is_encoder, features, tmp_path):
         randomize(theirs, seed=5)
         status = tf.train.Checkpoint(**items).restore(str(tmp_path / "bert_model.ckpt"))
         status.assert_existing_objects_matched()
-        assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS if is_encoder else PRETRAINER_OUTPUTS)
+        assert_same_outputs(
+            ours, theirs, features, ENCODER_OUTPUTS if is_encoder else PRETRAINER_OUTPUTS
+        )
 
 
 def test_another_number_of_attention_heads_is_rejected(tmp_path):
     model_garden.write(tmp_path, model_tensors(models.BertEncoder(CONFIG)), CONFIG)
     config = BertConfig(**CONFIG.to_dict() | {"num_attention_heads": 2})
-    with pytest.raises(InputError, match="num_attention_heads is 3 in the checkpoint and 2 in the model"):
+    with pytest.raises(
+        InputError, match="num_attention_heads is 3 in the checkpoint and 2 in the model"
+    ):
         load_pretrained(models.BertEncoder(config), str(tmp_path))
 
 
 def test_two_encoders_are_rejected(tmp_path):
-    path = tf.train.Checkpoint(left=get_encoder(networks.BertEncoder), right=get_encoder(networks.BertEncoderV2)).save(
-        str(tmp_path / "dual"))
+    path = tf.train.Checkpoint(
+        left=get_encoder(networks.BertEncoder), right=get_encoder(networks.BertEncoderV2)
+    ).save(str(tmp_path / "dual"))
     with pytest.raises(InputError, match="more than once, in two encoders"):
         open_checkpoint(path)
 
@@ -143,14 +180,22 @@ def test_two_encoders_are_rejected(tmp_path):
 def exported(request, tmp_path_factory):
     """(directory of a SavedModel as on TF Hub and Kaggle Models, whether it has the masked LM)."""
     folder, with_mlm = tmp_path_factory.mktemp("hub"), request.param
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmn", ""]))
+    (folder / "vocab.txt").write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmn", ""])
+    )
     config = configs.BertConfig(**SIZES, hidden_act="gelu")
     _, model = export_tfhub_lib._create_model(bert_config=config, with_mlm=with_mlm)
     randomize(model, seed=5)
     items = model.checkpoint_items if with_mlm else {"model": model, "encoder": model}
     path = tf.train.Checkpoint(**items).save(str(folder / "ckpt"))
-    export_tfhub_lib.export_model(str(folder / "bert"), bert_config=config, model_checkpoint_path=path,
-                                  with_mlm=with_mlm, vocab_file=str(folder / "vocab.txt"), do_lower_case=not with_mlm)
+    export_tfhub_lib.export_model(
+        str(folder / "bert"),
+        bert_config=config,
+        model_checkpoint_path=path,
+        with_mlm=with_mlm,
+        vocab_file=str(folder / "vocab.txt"),
+        do_lower_case=not with_mlm,
+    )
     return str(folder / "bert"), with_mlm
 
 
@@ -174,9 +219,23 @@ def test_fine_tuning_from_a_saved_model(exported, tmp_path, capsys):
     folder, with_mlm = exported
     for split in ("train", "dev"):
         (tmp_path / f"{split}.tsv").write_text("text\tlabel\n" + "a B c\tx\nd E f\ty\n" * 4)
-    scripts.run_here("run.run_classifier", task_name="custom", data_dir=tmp_path, init_checkpoint=folder, do_train=True,
-                     do_eval=True, output_dir=tmp_path / "out", max_seq_length=8, num_train_epochs=1,
-                     train_batch_size=4)
-    assert (f"{folder}/variables/variables: 55 variables loaded; not in the checkpoint, initial values kept: "
-            "output_weights, output_bias") in capsys.readouterr().err
-    assert f'"do_lower_case": {str(not with_mlm).lower()}' in (tmp_path / "out" / "task.json").read_text()
+    scripts.run_here(
+        "run.run_classifier",
+        task_name="custom",
+        data_dir=tmp_path,
+        init_checkpoint=folder,
+        do_train=True,
+        do_eval=True,
+        output_dir=tmp_path / "out",
+        max_seq_length=8,
+        num_train_epochs=1,
+        train_batch_size=4,
+    )
+    assert (
+        f"{folder}/variables/variables: 55 variables loaded; not in the checkpoint, initial values kept: "
+        "output_weights, output_bias"
+    ) in capsys.readouterr().err
+    assert (
+        f'"do_lower_case": {str(not with_mlm).lower()}'
+        in (tmp_path / "out" / "task.json").read_text()
+    )

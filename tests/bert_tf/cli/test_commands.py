@@ -26,7 +26,9 @@ def test_all_scripts_are_listed_once(monkeypatch, capsys):
 
 
 def test_an_unknown_script(monkeypatch):
-    with pytest.raises(SystemExit, match=r"^bert-tf: unknown script '--x'; bert-tf without arguments lists all scr"):
+    with pytest.raises(
+        SystemExit, match=r"^bert-tf: unknown script '--x'; bert-tf without arguments lists all scr"
+    ):
         run(monkeypatch, "--x")
 
 
@@ -46,9 +48,13 @@ def test_a_script_runs_with_its_flags():
 def test_a_package_of_another_project_with_the_same_name(tmp_path: pathlib.Path):
     """As `run` 0.3 from PyPI."""
     (tmp_path / "run-0.3.dist-info").mkdir()
-    (tmp_path / "run-0.3.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: run\nVersion: 0.3\n")
+    (tmp_path / "run-0.3.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: run\nVersion: 0.3\n"
+    )
     (tmp_path / "run-0.3.dist-info" / "top_level.txt").write_text("run\n")
     done = call(folder=tmp_path)
     assert (done.returncode, done.stderr) == (
-        1, "bert-tf: run from PyPI also installs the package 'run'; remove it with pip uninstall run, then install "
-           "bert-tf again\n")
+        1,
+        "bert-tf: run from PyPI also installs the package 'run'; remove it with pip uninstall run, then install "
+        "bert-tf again\n",
+    )

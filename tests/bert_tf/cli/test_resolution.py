@@ -37,7 +37,9 @@ def bert(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def flags(monkeypatch):
     """The flags of a script, which its messages name."""
-    monkeypatch.setattr("absl.flags.FLAGS", {"bert_config_file", "vocab_file", "do_lower_case", "strip_accents"})
+    monkeypatch.setattr(
+        "absl.flags.FLAGS", {"bert_config_file", "vocab_file", "do_lower_case", "strip_accents"}
+    )
 
 
 def resolve_fine_tuning(given=None, **settings):
@@ -47,20 +49,36 @@ def resolve_fine_tuning(given=None, **settings):
     """
     given = {"init_checkpoint": "bert"} | (given or {})
     settings = FineTuningSettings(**settings).replace_values(given)
-    sources, found = resolution.get_value_sources(settings), ModelFiles(resolution.find_checkpoints(settings))
-    settings = settings.replace_values(resolution.resolve_values(sources, given, found, script.warn))
+    sources, found = (
+        resolution.get_value_sources(settings),
+        ModelFiles(resolution.find_checkpoints(settings)),
+    )
+    settings = settings.replace_values(
+        resolution.resolve_values(sources, given, found, script.warn)
+    )
     return settings.model, settings.tokenizer
 
 
-@pytest.mark.parametrize(("content", "given", "expected", "note"), [
-    ({}, {}, (True, None), ""),
-    ({"do_lower_case": True, "strip_accents": False}, {}, (True, False), ""),
-    ({"do_lower_case": True, "strip_accents": False}, {"strip_accents": True}, (True, True),
-     "note: --strip_accents=True overrides bert/tokenizer_config.json (False)\n"),
-    # For another casing.
-    ({"do_lower_case": True, "strip_accents": False}, {"do_lower_case": False}, (False, None),
-     "note: --do_lower_case=False overrides bert/tokenizer_config.json (True)\n"),
-])
+@pytest.mark.parametrize(
+    ("content", "given", "expected", "note"),
+    [
+        ({}, {}, (True, None), ""),
+        ({"do_lower_case": True, "strip_accents": False}, {}, (True, False), ""),
+        (
+            {"do_lower_case": True, "strip_accents": False},
+            {"strip_accents": True},
+            (True, True),
+            "note: --strip_accents=True overrides bert/tokenizer_config.json (False)\n",
+        ),
+        # For another casing.
+        (
+            {"do_lower_case": True, "strip_accents": False},
+            {"do_lower_case": False},
+            (False, None),
+            "note: --do_lower_case=False overrides bert/tokenizer_config.json (True)\n",
+        ),
+    ],
+)
 def test_casing_and_accents(bert, capsys, content, given, expected, note):
     (bert / "tokenizer_config.json").write_text(json.dumps(content))
     tokenizer = resolve_fine_tuning(given)[1]
@@ -75,13 +93,21 @@ def test_explicit_files_take_precedence(bert, capsys):
     (bert / "model.safetensors").touch()
     given = {"bert_config_file": "mine.json", "vocab_file": "mine.txt", "do_lower_case": True}
     model, tokenizer = resolve_fine_tuning(given)
-    assert (model.bert_config_file, tokenizer.vocab_file, tokenizer.do_lower_case) == tuple(given.values())
+    assert (model.bert_config_file, tokenizer.vocab_file, tokenizer.do_lower_case) == tuple(
+        given.values()
+    )
     assert capsys.readouterr().err.splitlines() == [
         "note: --bert_config_file=mine.json overrides bert/config.json",
         f"note: --vocab_file=mine.txt overrides bert/vocab.txt: 1 of {len(PIECES)} IDs have another token",
-        "note: --do_lower_case=True overrides bert/tokenizer_config.json (False)"]
-    resolve_fine_tuning({"bert_config_file": "bert/config.json", "vocab_file": "bert/vocab.txt",
-                         "do_lower_case": False})
+        "note: --do_lower_case=True overrides bert/tokenizer_config.json (False)",
+    ]
+    resolve_fine_tuning(
+        {
+            "bert_config_file": "bert/config.json",
+            "vocab_file": "bert/vocab.txt",
+            "do_lower_case": False,
+        }
+    )
     assert capsys.readouterr().err == ""
 
 
@@ -89,7 +115,9 @@ def test_unsupported_files_are_ignored_if_all_values_are_explicit(bert, capsys):
     (bert.parent / "mine.json").write_text(SMALL.to_json())
     (bert / "config.json").write_text('{"model_type": "roberta"}')
     (bert / "tokenizer_config.json").write_text('{"tokenize_chinese_chars": false}')
-    resolve_fine_tuning({"bert_config_file": "mine.json", "vocab_file": "bert/vocab.txt", "do_lower_case": True})
+    resolve_fine_tuning(
+        {"bert_config_file": "mine.json", "vocab_file": "bert/vocab.txt", "do_lower_case": True}
+    )
     assert capsys.readouterr().err == ""
     with pytest.raises(InputError, match="tokenize_chinese_chars is False: only True is supported"):
         resolve_fine_tuning({"bert_config_file": "mine.json"})
@@ -102,22 +130,35 @@ def test_notes_on_lines_of_a_vocabulary(tmp_path):
     notes = []
     resolved(JobSettings("text.txt", "a.tfrecord", "vocab.txt"), announce=notes.append)
     resolved(VocabularySettings("text.txt", "vocab.txt"), announce=notes.append)  # It is written.
-    assert notes == [f"note: `vocab_file`=vocab.txt: {message}"
-                     for message in describe_lines(read_vocabulary("vocab.txt"))]
+    assert notes == [
+        f"note: `vocab_file`=vocab.txt: {message}"
+        for message in describe_lines(read_vocabulary("vocab.txt"))
+    ]
 
 
 def test_a_vocabulary_of_another_model(bert):
     (bert / "vocab.txt").write_text("\n".join([*PIECES, "more"]), encoding="utf-8")
     _, tokenizer = resolve_fine_tuning()
-    with pytest.raises(InputError, match=r"^`vocab_file`=bert/vocab.txt: has 9 entries, but the model has only 8"):
+    with pytest.raises(
+        InputError, match=r"^`vocab_file`=bert/vocab.txt: has 9 entries, but the model has only 8"
+    ):
         tokenizer.read_tokenizer("bert", SMALL)
 
 
-@pytest.mark.parametrize(("name", "message"), [
-    ("config.json", "^`bert_config_file` is required: there is no bert_config.json, config.json, or params.yaml "
-                    "next to `init_checkpoint`=bert$"),
-    ("vocab.txt", r"^`vocab_file` is required: there is no vocab.txt or tokenizer.json next to `init"),
-])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "config.json",
+            "^`bert_config_file` is required: there is no bert_config.json, config.json, or params.yaml "
+            "next to `init_checkpoint`=bert$",
+        ),
+        (
+            "vocab.txt",
+            r"^`vocab_file` is required: there is no vocab.txt or tokenizer.json next to `init",
+        ),
+    ],
+)
 def test_missing_files(bert, name, message):
     (bert / name).unlink()
     with pytest.raises(InputError, match=message):
@@ -138,10 +179,14 @@ def test_a_run_has_its_own_files(bert, capsys):
         assert (tokenizer.vocab_file, tokenizer.do_lower_case) == ("out/vocab.txt", False)
     with open("mine.json", "w") as file:
         file.write(dataclasses.replace(SMALL, num_attention_heads=2).to_json())
-    resolve_fine_tuning({"init_checkpoint": None, "bert_config_file": "mine.json", "do_lower_case": True}, **run)
+    resolve_fine_tuning(
+        {"init_checkpoint": None, "bert_config_file": "mine.json", "do_lower_case": True}, **run
+    )
     assert capsys.readouterr().err == ""  # the run itself rejects them
     os.remove("out/vocab.txt")
-    with pytest.raises(InputError, match=r"there is no vocab.txt or tokenizer.json next to `output_dir`=out"):
+    with pytest.raises(
+        InputError, match=r"there is no vocab.txt or tokenizer.json next to `output_dir`=out"
+    ):
         resolve_fine_tuning({"init_checkpoint": None}, **run)
 
 
@@ -166,8 +211,14 @@ def test_the_length_of_a_served_model_defaults_to_its_positions(bert):
     found = resolve_all(settings)
     assert (found.served_task.max_seq_length, found.tokenizer.max_seq_length) == (13, 13)
     assert resolve_all(settings, max_seq_length=9).served_task.max_seq_length == 9
-    with pytest.raises(InputError, match=r"^`max_seq_length`=14: must be at most 13 \(max_position_embeddings of b"):
+    with pytest.raises(
+        InputError, match=r"^`max_seq_length`=14: must be at most 13 \(max_position_embeddings of b"
+    ):
         resolve_all(settings, max_seq_length=14)
-    (bert / "config.json").write_text(json.dumps(
-        dataclasses.replace(SMALL, max_position_embeddings=300).to_dict() | {"model_type": "bert"}))
+    (bert / "config.json").write_text(
+        json.dumps(
+            dataclasses.replace(SMALL, max_position_embeddings=300).to_dict()
+            | {"model_type": "bert"}
+        )
+    )
     assert resolve_all(settings).served_task.max_seq_length == 128

@@ -20,12 +20,18 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
     # Without a checkpoint, a new run replaces it.
     RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()
     (tmp_path / "out" / "checkpoint").touch()
-    with pytest.raises(InputError, match=r"`output_dir`=.*: contains a run without `added_later`; choose another"):
+    with pytest.raises(
+        InputError, match=r"`output_dir`=.*: contains a run without `added_later`; choose another"
+    ):
         RunState(folder, {"train_batch_size": 7, "layers": (1, 2), "added_later": "static"})
-    with pytest.raises(InputError, match=r"`output_dir`=.*: contains a run with `train_batch_size` 7, not 8; choose"):
+    with pytest.raises(
+        InputError,
+        match=r"`output_dir`=.*: contains a run with `train_batch_size` 7, not 8; choose",
+    ):
         RunState(folder, {"train_batch_size": 8, "layers": (1,)})
     assert (tmp_path / "out" / "run.json").read_text() == json.dumps(
-        {"train_batch_size": 7, "layers": [1, 2]}, indent=2) + "\n"
+        {"train_batch_size": 7, "layers": [1, 2]}, indent=2
+    ) + "\n"
     # Begun by another process.
     with pytest.raises(InputError, match="a run with `train_batch_size` 7, not 6"):
         state.begin()
@@ -60,7 +66,9 @@ def test_finished_parts(tmp_path):
     assert list(json.loads((tmp_path / "prune.json").read_text())) == ["rounds", "heads", "scores"]
     with pytest.raises(InputError, match="contains a run with `rounds` 2, not 3"):
         RunState(str(tmp_path), {"rounds": 3}, name="prune.json", must_be_empty=True)
-    with pytest.raises(InputError, match=r"is not empty and has no other\.json to resume from; choose another"):
+    with pytest.raises(
+        InputError, match=r"is not empty and has no other\.json to resume from; choose another"
+    ):
         RunState(str(tmp_path), {"rounds": 3}, name="other.json", must_be_empty=True)
 
 

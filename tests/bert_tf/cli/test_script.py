@@ -35,6 +35,7 @@ REPORT = "internal error in bert_tf; please report it"
 def run(monkeypatch, capsys):
     """(main, *arguments) -> (exit status, standard error) of a script with the flag
     --max_seq_length."""
+
     def remove_flags():
         for name in ("max_seq_length", "traceback"):
             if name in flags.FLAGS:
@@ -43,7 +44,9 @@ def run(monkeypatch, capsys):
     def run_script(main, *arguments, takes_arguments=False):
         remove_flags()
         monkeypatch.setattr(sys, "argv", ["scripts/toy.py", *arguments])
-        command = script.Command(Toy(), "no_job", arguments="max_seq_length" if takes_arguments else None)
+        command = script.Command(
+            Toy(), "no_job", arguments="max_seq_length" if takes_arguments else None
+        )
         monkeypatch.setattr(command, "main", main)
         with pytest.raises(SystemExit) as caught:
             command.run()
@@ -56,48 +59,87 @@ def run(monkeypatch, capsys):
 def fails_with(error):
     def main(argv):
         raise error
+
     return main
 
 
 def test_status_without_an_error(run):
     seen = []
-    assert run(lambda argv: seen.append((argv, flags.FLAGS.max_seq_length)), "--max_seq_length=7") == (0, "")
+    assert run(
+        lambda argv: seen.append((argv, flags.FLAGS.max_seq_length)), "--max_seq_length=7"
+    ) == (0, "")
     assert seen == [(["scripts/toy.py"], 7)]
     assert run(lambda argv: ["a", "report"]) == (0, "")
     assert run(lambda argv: sys.exit(3)) == (3, "")
 
 
-@pytest.mark.parametrize(("error", "line"), [
-    (InputError("`max_seq_length`=3: is below `doc_stride`; set `notraceback`, not `nontraceback` or traceback"),
-     "--max_seq_length=3: is below `doc_stride`; set --notraceback, not `nontraceback` or traceback"),
-    (InputError("two\n  lines"), "two lines"),
-    (FileNotFoundError(errno.ENOENT, "No such file or directory", "a/b.txt"), "a/b.txt: No such file or directory"),
-    (FileNotFoundError(errno.ENOENT, "No such file or directory", "a\nb"), "a\\nb: No such file or directory"),
-    (OSError(), "OSError"),
-    (MemoryError("Unable to allocate 9 TiB"), "not enough memory: Unable to allocate 9 TiB"),
-    # Of another process, not of standard output.
-    (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),
-    (tf.errors.NotFoundError(None, None, "a.tfrecord; No such file\n\t [[in the graph]]"), "a.tfrecord; No such file"),
-    (tf.errors.ResourceExhaustedError(None, None, "{{function_node __wrapped__CreateSummaryFileWriter_device_/job:a}} "
-                                      "run/events.out; No space left on device [Op:CreateSummaryFileWriter]"),
-     "run/events.out; No space left on device"),
-    (tf.errors.ResourceExhaustedError(None, None, "{{function_node a}} {{node b}} OOM when allocating tensor with shape"
-                                      "[2000000000,8] and type float on /job:a/device:CPU:0 by allocator cpu [Op:Mul]"),
-     "not enough memory for a tensor of shape [2000000000,8] and type float; reduce the batch size, the sequence "
-     "length, or the model size"),
-])
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            InputError(
+                "`max_seq_length`=3: is below `doc_stride`; set `notraceback`, not `nontraceback` or traceback"
+            ),
+            "--max_seq_length=3: is below `doc_stride`; set --notraceback, not `nontraceback` or traceback",
+        ),
+        (InputError("two\n  lines"), "two lines"),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "a/b.txt"),
+            "a/b.txt: No such file or directory",
+        ),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "a\nb"),
+            "a\\nb: No such file or directory",
+        ),
+        (OSError(), "OSError"),
+        (MemoryError("Unable to allocate 9 TiB"), "not enough memory: Unable to allocate 9 TiB"),
+        # Of another process, not of standard output.
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),
+        (
+            tf.errors.NotFoundError(None, None, "a.tfrecord; No such file\n\t [[in the graph]]"),
+            "a.tfrecord; No such file",
+        ),
+        (
+            tf.errors.ResourceExhaustedError(
+                None,
+                None,
+                "{{function_node __wrapped__CreateSummaryFileWriter_device_/job:a}} "
+                "run/events.out; No space left on device [Op:CreateSummaryFileWriter]",
+            ),
+            "run/events.out; No space left on device",
+        ),
+        (
+            tf.errors.ResourceExhaustedError(
+                None,
+                None,
+                "{{function_node a}} {{node b}} OOM when allocating tensor with shape"
+                "[2000000000,8] and type float on /job:a/device:CPU:0 by allocator cpu [Op:Mul]",
+            ),
+            "not enough memory for a tensor of shape [2000000000,8] and type float; reduce the batch size, the sequence "
+            "length, or the model size",
+        ),
+    ],
+)
 def test_invalid_input_is_one_line_and_status_1(run, error, line):
     assert run(fails_with(error)) == (1, f"toy.py: {line}\n")
 
 
 def test_a_lost_worker_is_one_line_and_status_75(run):
-    assert run(fails_with(LostWorkerError("out: lost worker 1"))) == (75, "toy.py: out: lost worker 1\n")
+    assert run(fails_with(LostWorkerError("out: lost worker 1"))) == (
+        75,
+        "toy.py: out: lost worker 1\n",
+    )
 
 
-@pytest.mark.parametrize("error", [
-    ValueError("`max_seq_length` is odd"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
-    tf.errors.InvalidArgumentError(None, None, "Incompatible shapes")],
-    ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("`max_seq_length` is odd"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        tf.errors.InvalidArgumentError(None, None, "Incompatible shapes"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 def test_a_bug_shows_its_traceback_and_asks_for_a_report(run, error):
     status, errors = run(fails_with(error))
     assert status == 70
@@ -119,7 +161,9 @@ def test_traceback_of_invalid_input(run):
 
 def test_a_long_line_is_shortened_in_its_middle(run):
     labels = ", ".join(map(str, range(1000)))
-    status, errors = run(fails_with(InputError(f"label 'x' is unknown: the labels are {labels}; give another")))
+    status, errors = run(
+        fails_with(InputError(f"label 'x' is unknown: the labels are {labels}; give another"))
+    )
     assert status == 1
     assert errors.startswith("toy.py: label 'x' is unknown: the labels are 0, 1, 2, ")
     assert errors.endswith("998, 999; give another\n")
@@ -148,16 +192,26 @@ def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
     finally:
         os.close(lock)
     assert os.path.dirname(seen[0]).startswith(f"{tmp_path}/bert_tf_temporary_")
-    assert sorted(os.listdir(tmp_path)) == ["bert_tf_temporary_alive", "bert_tf_temporary_link", "other"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "bert_tf_temporary_alive",
+        "bert_tf_temporary_link",
+        "other",
+    ]
     assert tempfile.tempdir == str(tmp_path)
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])
-@pytest.mark.parametrize(("number", "expected"), [
-    (signal.SIGTERM, (143, "\ntoy.py: ended by SIGTERM\n")), (signal.SIGINT, (130, "\ntoy.py: interrupted\n"))])
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (signal.SIGTERM, (143, "\ntoy.py: ended by SIGTERM\n")),
+        (signal.SIGINT, (130, "\ntoy.py: interrupted\n")),
+    ],
+)
 def test_signals(run, number, expected, is_replaced):
     """Even if a library replaces the exception, as TensorFlow does while it reports an error of
     a remote file."""
+
     def main(argv):
         try:
             signal.raise_signal(number)
@@ -174,13 +228,22 @@ def test_signals(run, number, expected, is_replaced):
     assert signal.getsignal(number) is before
 
 
-@pytest.mark.parametrize(("argument", "line"), [
-    ("--max_seq_lenth=5", "Unknown command line flag 'max_seq_lenth'. Did you mean: max_seq_length ? (see --help)"),
-    ("--max_seq_length=many", "flag --max_seq_length=many: invalid literal for int() with base 10: 'many' "
-                              "(see --help)"),
-    ("more", "unexpected argument 'more'; write flags as --name=value"),
-    ("--max_seq_length=caf\udce9", "the command line is not valid UTF-8; rename the file"),
-])
+@pytest.mark.parametrize(
+    ("argument", "line"),
+    [
+        (
+            "--max_seq_lenth=5",
+            "Unknown command line flag 'max_seq_lenth'. Did you mean: max_seq_length ? (see --help)",
+        ),
+        (
+            "--max_seq_length=many",
+            "flag --max_seq_length=many: invalid literal for int() with base 10: 'many' "
+            "(see --help)",
+        ),
+        ("more", "unexpected argument 'more'; write flags as --name=value"),
+        ("--max_seq_length=caf\udce9", "the command line is not valid UTF-8; rename the file"),
+    ],
+)
 def test_invalid_flags(run, argument, line):
     assert run(lambda argv: pytest.fail("main must not run"), argument) == (1, f"toy.py: {line}\n")
 
@@ -194,9 +257,15 @@ def test_a_script_that_takes_arguments(run):
 def test_an_error_from_another_process_and_about_another_argument():
     error = pickle.loads(pickle.dumps(InputError("is empty", "teacher", "a")))
     assert (str(error), error.argument, error.value) == ("`teacher`=a: is empty", "teacher", "a")
-    with pytest.raises(InputError, match=r"^`teacher`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
+    with (
+        pytest.raises(InputError, match=r"^`teacher`=a: is empty$"),
+        rename_argument(init_checkpoint="teacher"),
+    ):
         raise InputError("is empty", "init_checkpoint", "a")
-    with pytest.raises(InputError, match=r"^`vocab_file`=a: is empty$"), rename_argument(init_checkpoint="teacher"):
+    with (
+        pytest.raises(InputError, match=r"^`vocab_file`=a: is empty$"),
+        rename_argument(init_checkpoint="teacher"),
+    ):
         raise InputError("is empty", "vocab_file", "a")
 
 
@@ -204,8 +273,10 @@ AMD = "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_b
 ARM = "processor\t: 0\nFeatures\t: fp asimd bf16\n"
 
 
-@pytest.mark.parametrize(("text", "before", "after"), [
-    (AMD, None, "1"), (AMD, "0", "0"), (AMD, "1", "1"), (ARM, None, None), ("", None, None)])
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [(AMD, None, "1"), (AMD, "0", "0"), (AMD, "1", "1"), (ARM, None, None), ("", None, None)],
+)
 def test_onednn_is_enabled_with_avx2(tmp_path, monkeypatch, text, before, after):
     if text:
         (tmp_path / "cpuinfo").write_text(text)

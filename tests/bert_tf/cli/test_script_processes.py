@@ -13,9 +13,11 @@ from tests import scripts
 pytestmark = pytest.mark.large
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(scripts.ROOT), "PYTHONUNBUFFERED": ""}
-TOY = ("'''Toy.'''\nimport signal\nfrom bert_tf.cli import script, settings\n"
-       "def main(argv):\n    print('output')\n    open('result', 'w').close()\n"
-       "command = script.Command(settings.Settings(), None)\ncommand.main = main\ncommand.run()\n")
+TOY = (
+    "'''Toy.'''\nimport signal\nfrom bert_tf.cli import script, settings\n"
+    "def main(argv):\n    print('output')\n    open('result', 'w').close()\n"
+    "command = script.Command(settings.Settings(), None)\ncommand.main = main\ncommand.run()\n"
+)
 FULL = "toy.py: standard output cannot be written: No space left on device\n"
 CLOSED = "toy.py: standard output is closed; redirect it to a file or to /dev/null\n"
 
@@ -26,15 +28,33 @@ def run_toy(folder, arguments="", toy=TOY):
     Returns its exit status and its standard error.
     """
     (folder / "toy.py").write_text(toy)
-    done = subprocess.run(f"exec {shlex.quote(sys.executable)} toy.py {arguments}", shell=True, executable="/bin/bash",
-                          cwd=folder, capture_output=True, text=True, check=False, env=ENVIRONMENT, timeout=60)
+    done = subprocess.run(
+        f"exec {shlex.quote(sys.executable)} toy.py {arguments}",
+        shell=True,
+        executable="/bin/bash",
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+        timeout=60,
+    )
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize(("arguments", "expected", "works"), [
-    ("--help", (0, ""), False), ("--help >/dev/full", (1, FULL), False), ("--help >&-", (1, CLOSED), False),
-    (">/dev/full", (1, FULL), True), (">&-", (1, CLOSED), False), ("<&-", (0, ""), True),
-    ("2>&-", (1, ""), False), (">&- 2>&-", (1, ""), False)])
+@pytest.mark.parametrize(
+    ("arguments", "expected", "works"),
+    [
+        ("--help", (0, ""), False),
+        ("--help >/dev/full", (1, FULL), False),
+        ("--help >&-", (1, CLOSED), False),
+        (">/dev/full", (1, FULL), True),
+        (">&-", (1, CLOSED), False),
+        ("<&-", (0, ""), True),
+        ("2>&-", (1, ""), False),
+        (">&- 2>&-", (1, ""), False),
+    ],
+)
 def test_standard_streams_that_are_closed_or_full(tmp_path, arguments, expected, works):
     assert run_toy(tmp_path, arguments) == expected
     assert (tmp_path / "result").exists() == works
@@ -50,7 +70,10 @@ def test_output_to_a_pipe_that_is_closed(tmp_path, arguments):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_a_script_at_once(tmp_path, number):
     """Also while the first one is handled, and without further cleanup."""
-    toy = TOY.replace("    print('output')\n", "    try:\n        signal.raise_signal(signal.SIGTERM)\n"
-                      f"    finally:\n        signal.raise_signal({int(number)})\n    ")
+    toy = TOY.replace(
+        "    print('output')\n",
+        "    try:\n        signal.raise_signal(signal.SIGTERM)\n"
+        f"    finally:\n        signal.raise_signal({int(number)})\n    ",
+    )
     assert run_toy(tmp_path, toy=toy) == (-number, "")
     assert not (tmp_path / "result").exists()

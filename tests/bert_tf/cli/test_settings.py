@@ -37,27 +37,39 @@ class Chest(Settings):
     chest_size: int = setting(2, "Toys.", lower=1)
     chest_train: bool = setting(False, "Train.")
     chest_steps: int | None = setting(None, "Steps.", needs=("chest_train", "toy_kind=fancy"))
-    chest_search: bool = setting(False, "Search.", not_with=("toy_rate; set `toy_rates`", "toy_seed or toy_shift"))
+    chest_search: bool = setting(
+        False, "Search.", not_with=("toy_rate; set `toy_rates`", "toy_seed or toy_shift")
+    )
     chest_rates: tuple[float, ...] = setting((1.0,), "Rates.", needs="chest_search or chest_steps")
     toy: Toy = dataclasses.field(default_factory=lambda: Toy(toy_count=7))
 
     def check(self):
         if self.toy.toy_count < self.chest_size:
-            raise InputError(f"`toy_count`={self.toy.toy_count}: is below `chest_size`, {self.chest_size}")
+            raise InputError(
+                f"`toy_count`={self.toy.toy_count}: is below `chest_size`, {self.chest_size}"
+            )
 
 
-NAMES = [field.name for each in (Toy, Chest) for field in dataclasses.fields(each) if field.name != "toy"]
+NAMES = [
+    field.name for each in (Toy, Chest) for field in dataclasses.fields(each) if field.name != "toy"
+]
 
 
-@pytest.mark.parametrize(("values", "message"), [
-    ({"toy_count": 0}, "`toy_count`=0: must be at least 1"),
-    ({"toy_rate": math.nan}, "`toy_rate`=nan: must be at least 0.0"),
-    ({"toy_shift": -math.inf}, "`toy_shift`=-inf: must be a finite number"),
-    ({"toy_steps": 2**31}, "`toy_steps`=2147483648: must be at most 2147483647"),
-    ({"toy_seed": 2**63}, "`toy_seed`=9223372036854775808: must be at most 9223372036854775807"),
-    ({"toy_kind": "odd"}, "`toy_kind`=odd: must be one of plain, fancy"),
-    ({"toy_sizes": (3, 1)}, "`toy_sizes`=1: must be at least 2"),
-])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"toy_count": 0}, "`toy_count`=0: must be at least 1"),
+        ({"toy_rate": math.nan}, "`toy_rate`=nan: must be at least 0.0"),
+        ({"toy_shift": -math.inf}, "`toy_shift`=-inf: must be a finite number"),
+        ({"toy_steps": 2**31}, "`toy_steps`=2147483648: must be at most 2147483647"),
+        (
+            {"toy_seed": 2**63},
+            "`toy_seed`=9223372036854775808: must be at most 9223372036854775807",
+        ),
+        ({"toy_kind": "odd"}, "`toy_kind`=odd: must be one of plain, fancy"),
+        ({"toy_sizes": (3, 1)}, "`toy_sizes`=1: must be at least 2"),
+    ],
+)
 def test_values_out_of_bounds(values, message):
     with pytest.raises(InputError) as caught:
         Toy(**values)
@@ -72,15 +84,25 @@ def test_checks_of_a_class():
         Chest(chest_size=0, chest_rates=(3.0,))
 
 
-@pytest.mark.parametrize(("values", "message"), [
-    ({"chest_steps": 0}, "`chest_steps`=0: requires `chest_train` and `toy_kind`=fancy"),
-    ({"chest_steps": 5, "chest_train": True}, "`chest_steps`=5: requires `toy_kind`=fancy"),
-    ({"chest_rates": (1.0, 2.5)}, "`chest_rates`=1.0,2.5: requires `chest_search` or `chest_steps`"),
-    ({"chest_search": True, "toy": Toy(toy_rate=0.0)},
-     "`chest_search`=True: cannot be combined with `toy_rate`; set `toy_rates`"),
-    ({"chest_search": True, "toy": Toy(toy_shift=0.5)},
-     "`chest_search`=True: cannot be combined with `toy_seed` or `toy_shift`"),
-])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"chest_steps": 0}, "`chest_steps`=0: requires `chest_train` and `toy_kind`=fancy"),
+        ({"chest_steps": 5, "chest_train": True}, "`chest_steps`=5: requires `toy_kind`=fancy"),
+        (
+            {"chest_rates": (1.0, 2.5)},
+            "`chest_rates`=1.0,2.5: requires `chest_search` or `chest_steps`",
+        ),
+        (
+            {"chest_search": True, "toy": Toy(toy_rate=0.0)},
+            "`chest_search`=True: cannot be combined with `toy_rate`; set `toy_rates`",
+        ),
+        (
+            {"chest_search": True, "toy": Toy(toy_shift=0.5)},
+            "`chest_search`=True: cannot be combined with `toy_seed` or `toy_shift`",
+        ),
+    ],
+)
 def test_rules(values, message):
     with pytest.raises(InputError) as caught:
         Chest(**values)
@@ -104,6 +126,7 @@ def test_a_group_that_requires_a_setting():
 @pytest.fixture
 def parse():
     """(settings, *arguments, only=None) -> the settings that are read from the parsed flags."""
+
     def define_and_read(settings, *arguments, only=None):
         flags.define(settings, only)
         absl_flags.FLAGS(["toy.py", *arguments])
@@ -122,17 +145,45 @@ def test_defaults_of_flags_are_those_of_the_object(parse):
 
 
 def test_values_of_flags_have_the_types_of_their_fields(parse):
-    settings = parse(Chest(), "--chest_size=1", "--toy_count=9", "--toy_rate=1", "--toy_name=é", "--toy_kind=fancy",
-                     "--toy_on", "--toy_patterns=", "--toy_sizes=8, 99", "--toy_rates=1,3e-5", "--chest_train=false")
-    assert settings == Chest(1, toy=Toy(9, 1.0, toy_kind="fancy", toy_name="é", toy_on=True, toy_patterns=(),
-                                        toy_sizes=(8, 99), toy_rates=(1.0, 3e-5)))
+    settings = parse(
+        Chest(),
+        "--chest_size=1",
+        "--toy_count=9",
+        "--toy_rate=1",
+        "--toy_name=é",
+        "--toy_kind=fancy",
+        "--toy_on",
+        "--toy_patterns=",
+        "--toy_sizes=8, 99",
+        "--toy_rates=1,3e-5",
+        "--chest_train=false",
+    )
+    assert settings == Chest(
+        1,
+        toy=Toy(
+            9,
+            1.0,
+            toy_kind="fancy",
+            toy_name="é",
+            toy_on=True,
+            toy_patterns=(),
+            toy_sizes=(8, 99),
+            toy_rates=(1.0, 3e-5),
+        ),
+    )
     values = (settings.toy.toy_rate, *settings.toy.toy_sizes, *settings.toy.toy_rates)
     assert [type(value) for value in values] == [float, int, int, float, float]
     explicit = flags.get_explicit()
-    assert (explicit["toy_on"], explicit["chest_train"], "toy_seed" in explicit) == (True, False, False)
+    assert (explicit["toy_on"], explicit["chest_train"], "toy_seed" in explicit) == (
+        True,
+        False,
+        False,
+    )
 
 
-@pytest.mark.parametrize("argument", ["--toy_count=x", "--toy_kind=odd", "--toy_on=maybe", "--toy_sizes=16,x"])
+@pytest.mark.parametrize(
+    "argument", ["--toy_count=x", "--toy_kind=odd", "--toy_on=maybe", "--toy_sizes=16,x"]
+)
 def test_flags_have_the_types_and_choices_of_their_fields(parse, argument):
     name, value = argument.removeprefix("--").split("=")
     with pytest.raises(absl_flags.IllegalFlagValueError, match=f"^flag --{name}={value}: "):
@@ -165,19 +216,45 @@ class Toys(Settings):
 
 
 def test_required_flags_come_first_and_rare_ones_are_not_shown():
-    assert usage.write_help("Plays.\n\n  play --path=x\n", Toys()) == "\n".join([
-        "Plays.", "", "  play --path=x", "", "Required:", "  --path: Path of the output", "",
-        "Toys:", "  --[no]use: Use --kind toys, e.g. blocks", "", usage.MORE])
+    assert usage.write_help("Plays.\n\n  play --path=x\n", Toys()) == "\n".join(
+        [
+            "Plays.",
+            "",
+            "  play --path=x",
+            "",
+            "Required:",
+            "  --path: Path of the output",
+            "",
+            "Toys:",
+            "  --[no]use: Use --kind toys, e.g. blocks",
+            "",
+            usage.MORE,
+        ]
+    )
 
 
 def test_everything_is_in_the_full_help():
-    assert usage.write_help("Plays.", Toys(), only=("use", "kind", "odd"), is_full=True) == "\n".join([
-        "Plays.", "", "Toys:", "  --[no]use: Use --kind toys, e.g. blocks. Otherwise none",
-        "  --kind: Kind of toys. One of block, ball (block)", "", "Rare things:", "  --odd: Number of odd things (3)",
-        "", usage.MORE])
+    assert usage.write_help(
+        "Plays.", Toys(), only=("use", "kind", "odd"), is_full=True
+    ) == "\n".join(
+        [
+            "Plays.",
+            "",
+            "Toys:",
+            "  --[no]use: Use --kind toys, e.g. blocks. Otherwise none",
+            "  --kind: Kind of toys. One of block, ball (block)",
+            "",
+            "Rare things:",
+            "  --odd: Number of odd things (3)",
+            "",
+            usage.MORE,
+        ]
+    )
 
 
-@pytest.mark.parametrize("name", ["run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_pretraining"])
+@pytest.mark.parametrize(
+    "name", ["run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_pretraining"]
+)
 def test_the_help_of_a_script_is_short(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "110")
     module = reference_page.find_scripts()[name]

@@ -18,7 +18,15 @@ from bert_tf.served_models import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from tests.encoders import make_encoder
 from tests.test_gpu_kernels import list_operations
-from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, assert_near, make_servable
+from tests.toy_servables import (
+    CONFIG,
+    MAX_SEQ_LENGTH,
+    PIECES,
+    REQUESTS,
+    TEXTS,
+    assert_near,
+    make_servable,
+)
 
 # The first test exports seven models, and another process loads them.
 pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]
@@ -58,8 +66,22 @@ def responses(toy_saved_models, tmp_path_factory):
     "texts" are those of REQUESTS.
     """
     folder = tmp_path_factory.mktemp("responses")
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", ISOLATED, sysconfig.get_paths()["purelib"],
-                           toy_saved_models, folder, json.dumps(REQUESTS)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            ISOLATED,
+            sysconfig.get_paths()["purelib"],
+            toy_saved_models,
+            folder,
+            json.dumps(REQUESTS),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return {name: dict(np.load(folder / f"{name}.npz", allow_pickle=True)) for name in REQUESTS}
 
@@ -71,7 +93,9 @@ def wide_model():
 
 
 def serve(model, tokenizer):
-    return ServedClassifier(model, tokenizer, TaskMetadata("classifier", MAX_SEQ_LENGTH, True, ("x", "y", "z")))
+    return ServedClassifier(
+        model, tokenizer, TaskMetadata("classifier", MAX_SEQ_LENGTH, True, ("x", "y", "z"))
+    )
 
 
 def compute_probabilities(signature):
@@ -87,10 +111,14 @@ def test_responses_equal_those_of_the_servable(responses, toy_tokenizer, name):
     servable, response = make_servable(name, toy_tokenizer), responses[name]
     ids = saved_model.example_requests(servable)["ids"]
     expected = {
-        "texts": servable.answer_texts(**{key: tf.constant(value) for key, value in REQUESTS[name].items()}),
+        "texts": servable.answer_texts(
+            **{key: tf.constant(value) for key, value in REQUESTS[name].items()}
+        ),
         "serving_default": servable.answer_texts(
-            **{key: tf.constant(value) for key, value in servable.example_texts.items()}),
-        "ids": servable.answer({key: tf.constant(value) for key, value in ids.items()})}
+            **{key: tf.constant(value) for key, value in servable.example_texts.items()}
+        ),
+        "ids": servable.answer({key: tf.constant(value) for key, value in ids.items()}),
+    }
     expected["tf_example"] = expected["ids"]
     assert {key.partition("/")[0] for key in response} == {*expected}
     for key, value in response.items():
@@ -111,22 +139,34 @@ def test_inputs_of_a_wrong_rank(toy_saved_models, name):
     """
     with tf.compat.v1.Session(graph=tf.Graph()) as session:
         graph = tf.compat.v1.saved_model.load(
-            session, ["serve"], str(toy_saved_models / name / "1")).signature_def["serving_default"]
+            session, ["serve"], str(toy_saved_models / name / "1")
+        ).signature_def["serving_default"]
         session._extend_graph()
 
         def find(tensor):
             return session.graph.get_tensor_by_name(tensor.name)._as_tf_output()
 
         def run(request):
-            inputs = {find(graph.inputs[key]): np.array(value, object) for key, value in request.items()}
+            inputs = {
+                find(graph.inputs[key]): np.array(value, object) for key, value in request.items()
+            }
             return pywrap_tf_session.TF_SessionRun_wrapper(
-                session._session, None, inputs, [find(output) for output in graph.outputs.values()], [], None)
+                session._session,
+                None,
+                inputs,
+                [find(output) for output in graph.outputs.values()],
+                [],
+                None,
+            )
 
         valid = {key: values[:1] for key, values in REQUESTS[name].items()}
         for key in valid:
             for rank in {0, 1, 2, 3} - {np.ndim(valid[key])}:
                 invalid = np.full([1] * rank, b"the film", object)
-                with pytest.raises(tf.errors.InvalidArgumentError, match=f"tensor .*_{key}.* is not compatible with e"):
+                with pytest.raises(
+                    tf.errors.InvalidArgumentError,
+                    match=f"tensor .*_{key}.* is not compatible with e",
+                ):
                     run(valid | {key: invalid})
         assert len(run(valid)) == len(graph.outputs)
 
@@ -134,22 +174,36 @@ def test_inputs_of_a_wrong_rank(toy_saved_models, name):
 def test_contents(toy_saved_models):
     """The inputs that saved_model_cli shows, the vocabulary, the config, and the task."""
     loaded = tf.saved_model.load(str(toy_saved_models / "choice" / "1"))
-    inputs = {name: {key: (spec.dtype, spec.shape.as_list()) for key, spec in
-                     signature.structured_input_signature[1].items()} for name, signature in loaded.signatures.items()}
+    inputs = {
+        name: {
+            key: (spec.dtype, spec.shape.as_list())
+            for key, spec in signature.structured_input_signature[1].items()
+        }
+        for name, signature in loaded.signatures.items()
+    }
     assert inputs == {
         "serving_default": {"text_a": (tf.string, [None]), "choices": (tf.string, [None, None])},
-        "ids": dict.fromkeys(("input_ids", "input_mask", "segment_ids"), (tf.int32, [None, None, None])),
-        "tf_example": {"examples": (tf.string, [None])}}
+        "ids": dict.fromkeys(
+            ("input_ids", "input_mask", "segment_ids"), (tf.int32, [None, None, None])
+        ),
+        "tf_example": {"examples": (tf.string, [None])},
+    }
     assets = toy_saved_models / "choice" / "1" / "assets"
     assert (assets / "vocab.txt").read_text().split() == PIECES.split()
     assert BertConfig.from_json_file(assets / "bert_config.json") == CONFIG
     assert json.loads((assets.with_name("assets.extra") / "task.json").read_text()) == {
-        "kind": "multiple_choice", "max_seq_length": MAX_SEQ_LENGTH, "do_lower_case": True, "labels": [],
-        "multi_label": False}
+        "kind": "multiple_choice",
+        "max_seq_length": MAX_SEQ_LENGTH,
+        "do_lower_case": True,
+        "labels": [],
+        "multi_label": False,
+    }
 
 
 @pytest.mark.extra_large
-@pytest.mark.parametrize(("weights", "ratio", "tolerance"), [("bfloat16", 0.55, 0.02), ("int8", 0.35, 0.05)])
+@pytest.mark.parametrize(
+    ("weights", "ratio", "tolerance"), [("bfloat16", 0.55, 0.02), ("int8", 0.35, 0.05)]
+)
 def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, tolerance):
     """Half and a quarter of the bytes of the matrices.
 
@@ -163,20 +217,29 @@ def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, to
     assert 0 < np.abs(response - expected).max() < tolerance
     # Restores and initializes like the server.
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        graph = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def["serving_default"]
-        assert_near(session.run(graph.outputs["probabilities"].name, {graph.inputs["text"].name: TEXTS}), response)
+        graph = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def[
+            "serving_default"
+        ]
+        assert_near(
+            session.run(graph.outputs["probabilities"].name, {graph.inputs["text"].name: TEXTS}),
+            response,
+        )
     assert get_weights_size(tmp_path) < ratio * 4 * wide_model.count_params()
 
 
 @pytest.mark.extra_large
-@pytest.mark.parametrize(("weights", "ratio"), [("float32", 1.05), ("bfloat16", 0.55), ("int8", 0.35)])
+@pytest.mark.parametrize(
+    ("weights", "ratio"), [("float32", 1.05), ("bfloat16", 0.55), ("int8", 0.35)]
+)
 def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio):
     """For all storage types, kernels are in bfloat16 and not cast at each request.
 
     Scores are float32.
     """
     expected = compute_probabilities(serve(wide_model, toy_tokenizer).answer_texts)
-    model = models.BertClassifier(make_encoder(wide_model.encoder.config, dtype="mixed_bfloat16", layers="padded"), 3)
+    model = models.BertClassifier(
+        make_encoder(wide_model.encoder.config, dtype="mixed_bfloat16", layers="padded"), 3
+    )
     for variable, value in zip(model.variables, wide_model.variables, strict=True):
         variable.assign(value)
     path, _ = export.save(serve(model, toy_tokenizer), str(tmp_path), weights=weights)
@@ -186,8 +249,11 @@ def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio
     assert response.dtype == np.float32
     assert 0 < np.abs(response - expected).max() < 0.05
 
-    matmuls = [operation for operation in list_operations(signature.graph) if operation.type == "MatMul"
-               and operation.get_attr("T") == tf.bfloat16]
+    matmuls = [
+        operation
+        for operation in list_operations(signature.graph)
+        if operation.type == "MatMul" and operation.get_attr("T") == tf.bfloat16
+    ]
     assert len(matmuls) == 4 * model.encoder.config.num_hidden_layers + 1  # and the pooler
     for matmul in matmuls:
         kernel = matmul.inputs[1].op

@@ -14,7 +14,11 @@ from tests.remote_folders import put
 
 
 def test_a_missing_file_and_a_directory(folder):
-    message = f"^{folder}/none: cannot be read: NotFoundError" if files.is_remote(folder) else "No such file"
+    message = (
+        f"^{folder}/none: cannot be read: NotFoundError"
+        if files.is_remote(folder)
+        else "No such file"
+    )
     with pytest.raises(OSError, match=message):
         files.read_json(f"{folder}/none")
     tf.io.gfile.makedirs(f"{folder}/inside")
@@ -30,16 +34,22 @@ def test_text_is_utf_8_with_or_without_a_byte_order_mark(folder, mark):
     put(f"{folder}/json", mark + b'{"a": "\xc3\xa9"}')
     assert files.read_json_object(f"{folder}/json") == {"a": "é"}
     put(f"{folder}/latin", mark + "aé".encode("latin-1"))
-    with pytest.raises(InputError, match=rf"/latin: byte {len(mark) + 2} is 0xe9, which is not UTF-8; save the file"):
+    with pytest.raises(
+        InputError,
+        match=rf"/latin: byte {len(mark) + 2} is 0xe9, which is not UTF-8; save the file",
+    ):
         files.read_text(f"{folder}/latin")
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("", "is not JSON: Expecting value: line 1 column 1"),
-    ("[" * 100_000, "the JSON is nested too deeply"),
-    ("9" * 5_000, "is not JSON: Exceeds the limit"),
-    ("[1]", "expected a JSON object, found list"),
-])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not JSON: Expecting value: line 1 column 1"),
+        ("[" * 100_000, "the JSON is nested too deeply"),
+        ("9" * 5_000, "is not JSON: Exceeds the limit"),
+        ("[1]", "expected a JSON object, found list"),
+    ],
+)
 def test_invalid_json_objects(tmp_path, text, message):
     (tmp_path / "file.json").write_text(text)
     with pytest.raises(InputError, match=rf"^/.*/file\.json: {message}"):
@@ -119,7 +129,9 @@ def test_contents_of_a_directory_and_their_removal(folder):
 def test_an_object_store_gets_one_request_per_directory(store, monkeypatch):
     names = {store: ["a/", "b", "c", ".d", ""], f"{store}/a": ["x", "y"]}  # as gs:// lists them
     requests = []
-    monkeypatch.setattr(tf.io.gfile, "listdir", lambda folder: requests.append(folder) or names[folder])
+    monkeypatch.setattr(
+        tf.io.gfile, "listdir", lambda folder: requests.append(folder) or names[folder]
+    )
     monkeypatch.setattr(tf.io.gfile, "stat", lambda path: pytest.fail("one request for each file"))
     assert files.at(store).names() == [".d", "a", "b", "c"]
     assert files.at(store).files_below() == [f"{store}/{name}" for name in ("a/x", "a/y", "b", "c")]
@@ -133,21 +145,42 @@ PATH = "gs://corpus/x"
 
 def http(code, message):
     body = f'{{"error": {{"code": {code}, "message": "{message}"}}}}'
-    return (f"Error executing an HTTP request: HTTP response code {code} with body '{body}'\n\t when reading metadata "
-            f"of {PATH}")
+    return (
+        f"Error executing an HTTP request: HTTP response code {code} with body '{body}'\n\t when reading metadata "
+        f"of {PATH}"
+    )
 
 
-@pytest.mark.parametrize(("error", "message", "expected", "reason"), [
-    (tf.errors.NotFoundError, http(404, "The specified bucket does not exist."), FileNotFoundError,
-     "HTTP 404: The specified bucket does not exist."),
-    (tf.errors.PermissionDeniedError, http(401, "Anonymous caller does not have storage.objects.get"), PermissionError,
-     "HTTP 401: Anonymous caller does not have storage.objects.get; run gcloud auth application-default login, or set "
-     "GOOGLE_APPLICATION_CREDENTIALS"),
-    (tf.errors.PermissionDeniedError, "HTTP response code 403 with body '<html>'", PermissionError,
-     "HTTP response code 403 with body '<html>'"),
-    (tf.errors.UnavailableError, "Could not resolve host:\n\t www.googleapis.com", OSError,
-     "Could not resolve host: www.googleapis.com"),
-])
+@pytest.mark.parametrize(
+    ("error", "message", "expected", "reason"),
+    [
+        (
+            tf.errors.NotFoundError,
+            http(404, "The specified bucket does not exist."),
+            FileNotFoundError,
+            "HTTP 404: The specified bucket does not exist.",
+        ),
+        (
+            tf.errors.PermissionDeniedError,
+            http(401, "Anonymous caller does not have storage.objects.get"),
+            PermissionError,
+            "HTTP 401: Anonymous caller does not have storage.objects.get; run gcloud auth application-default login, or set "
+            "GOOGLE_APPLICATION_CREDENTIALS",
+        ),
+        (
+            tf.errors.PermissionDeniedError,
+            "HTTP response code 403 with body '<html>'",
+            PermissionError,
+            "HTTP response code 403 with body '<html>'",
+        ),
+        (
+            tf.errors.UnavailableError,
+            "Could not resolve host:\n\t www.googleapis.com",
+            OSError,
+            "Could not resolve host: www.googleapis.com",
+        ),
+    ],
+)
 def test_reasons(monkeypatch, error, message, expected, reason):
     def fail(path):
         raise error(None, None, message)
@@ -155,7 +188,9 @@ def test_reasons(monkeypatch, error, message, expected, reason):
     monkeypatch.setattr(tf.io.gfile, "stat", fail)
     place = files.at(PATH)
     for query in (place.exists, place.is_dir, place.is_file, place.size):
-        with pytest.raises(expected, match=f"^{re.escape(f'{PATH}: cannot be read: {reason}')}$") as caught:
+        with pytest.raises(
+            expected, match=f"^{re.escape(f'{PATH}: cannot be read: {reason}')}$"
+        ) as caught:
             query()
         assert isinstance(caught.value.__cause__, error)
 
@@ -170,11 +205,17 @@ def test_a_missing_object_is_not_an_error(monkeypatch):
         files.at(PATH).size()
 
 
-@pytest.mark.parametrize(("path", "message"), [
-    ("gs://two words/x", "'two words' is not a bucket name; use only lowercase letters, digits, - _ ."),
-    ("gs:///x", "cannot be read: GCS path doesn't contain a bucket name"),
-    ("none://a", "cannot be read: File system scheme 'none' not implemented"),
-])
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (
+            "gs://two words/x",
+            "'two words' is not a bucket name; use only lowercase letters, digits, - _ .",
+        ),
+        ("gs:///x", "cannot be read: GCS path doesn't contain a bucket name"),
+        ("none://a", "cannot be read: File system scheme 'none' not implemented"),
+    ],
+)
 def test_invalid_buckets_and_schemes(path, message):
     with pytest.raises(OSError, match=f"^{re.escape(f'{path}: {message}')}"):
         files.at(path).exists()

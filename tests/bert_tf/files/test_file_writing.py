@@ -45,16 +45,23 @@ def fill(context, names, error=None):
 
 def read_all(folder):
     """Returns a dict of the relative path of each file in a local directory -> its text."""
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @ON_EVERY_SYSTEM
-@pytest.mark.parametrize(("value", "mode", "options", "expected"), [
-    ("é\n", "w", {}, "é\n".encode()),
-    ("a\n", "w", {"newline": "\r\n"}, b"a\r\n"),
-    (memoryview(b"\xff\r\n\0"), "wb", {}, b"\xff\r\n\0"),
-    (b"12345678" * 400_000, "wb", {}, b"12345678" * 400_000),  # larger than the buffers
-])
+@pytest.mark.parametrize(
+    ("value", "mode", "options", "expected"),
+    [
+        ("é\n", "w", {}, "é\n".encode()),
+        ("a\n", "w", {"newline": "\r\n"}, b"a\r\n"),
+        (memoryview(b"\xff\r\n\0"), "wb", {}, b"\xff\r\n\0"),
+        (b"12345678" * 400_000, "wb", {}, b"12345678" * 400_000),  # larger than the buffers
+    ],
+)
 def test_new_file_appears_when_it_is_complete(folder, value, mode, options, expected):
     with files.new_file(f"{folder}/results", mode, **options) as file:
         assert file.write(value) == len(value)
@@ -86,16 +93,24 @@ def test_an_error_in_the_block_leaves_the_old_file(folder, error):
     assert files.read_bytes(f"{folder}/results") == b"before"
 
 
-@pytest.mark.parametrize(("name", "reason"), [
-    ("directory", "Is a directory"), ("taken", "Is a directory"), ("none/results", "No such file or directory"),
-    ("full", "No space left on device")])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("directory", "Is a directory"),
+        ("taken", "Is a directory"),
+        ("none/results", "No such file or directory"),
+        ("full", "No space left on device"),
+    ],
+)
 def test_errors_name_the_local_file(tmp_path, name, reason):
     (tmp_path / "directory").mkdir()
     (tmp_path / "taken.partial").mkdir()
     os.symlink("/dev/full", tmp_path / "full.partial")
     with pytest.raises(OSError, match=f"^{tmp_path}/{name}: cannot be written: {reason}$"):
         write(str(tmp_path / name), "x")
-    left = {"directory", "taken.partial", "full.partial"} - ({"full.partial"} if name == "full" else set())
+    left = {"directory", "taken.partial", "full.partial"} - (
+        {"full.partial"} if name == "full" else set()
+    )
     assert {*os.listdir(tmp_path)} == left
 
 
@@ -112,7 +127,9 @@ def test_new_folder_appears_when_it_is_complete(tmp_path):
         assert unfinished == f"{tmp_path}/model.partial"
         assert sorted(os.listdir(tmp_path)) == [".model.lock", "model.partial"]
         put(f"{unfinished}/weights", "x")
-        with pytest.raises(InputError, match=f"^{tmp_path}/model: locked by process {os.getpid()};"):
+        with pytest.raises(
+            InputError, match=f"^{tmp_path}/model: locked by process {os.getpid()};"
+        ):
             fill(files.new_folder(f"{tmp_path}/model"), ["other"])
         assert os.listdir(unfinished) == ["weights"]
     assert read_all(tmp_path) == {"model/weights": "x"}
@@ -180,9 +197,15 @@ def test_a_failed_move_of_new_files_is_undone(tmp_path, monkeypatch):
     assert read_all(tmp_path) == {"a": "old a", "b": "old b"}
 
 
-@pytest.mark.parametrize(("names", "is_empty"), [
-    ([], True), (["run.json.partial", ".partial"], True), (["run.json.partial", "run.json"], False),
-    (["partial"], False)])
+@pytest.mark.parametrize(
+    ("names", "is_empty"),
+    [
+        ([], True),
+        (["run.json.partial", ".partial"], True),
+        (["run.json.partial", "run.json"], False),
+        (["partial"], False),
+    ],
+)
 def test_a_directory_of_unfinished_files_is_empty(tmp_path, names, is_empty):
     for name in names:
         (tmp_path / name).touch()
@@ -195,7 +218,9 @@ def test_errors_of_an_upload_name_the_object(store, monkeypatch):
         raise tf.errors.PermissionDeniedError(None, None, "no permission")
 
     monkeypatch.setattr(tf.io.gfile, "copy", fail)
-    with pytest.raises(PermissionError, match=rf"^{store}/results: cannot be written: no permission$"):
+    with pytest.raises(
+        PermissionError, match=rf"^{store}/results: cannot be written: no permission$"
+    ):
         write(f"{store}/results", "x")
     assert files.at(store).names() == []
 
@@ -204,9 +229,13 @@ def test_errors_of_an_upload_name_the_object(store, monkeypatch):
 def test_a_remote_directory_is_uploaded_in_order(request, monkeypatch, kind):
     """Readers wait for saved_model.pb, which is last."""
     place = request.getfixturevalue("store") if kind == "store" else remote_folders.new_folder()
-    names = [f"{place}/model/{name}" for name in ("variables/index", "fingerprint.pb", "saved_model.pb")]
+    names = [
+        f"{place}/model/{name}" for name in ("variables/index", "fingerprint.pb", "saved_model.pb")
+    ]
     uploaded, upload = [], Remote.upload
-    monkeypatch.setattr(Remote, "upload", lambda place, local: uploaded.append(place.path) or upload(place, local))
+    monkeypatch.setattr(
+        Remote, "upload", lambda place, local: uploaded.append(place.path) or upload(place, local)
+    )
     inside = ["saved_model.pb", "variables/index", "fingerprint.pb"]
     fill(files.new_folder(f"{place}/model/"), inside)
     assert uploaded == names
@@ -236,15 +265,20 @@ def test_old_objects_are_removed_before_new_ones_are_uploaded(store, monkeypatch
     fill(files.new_files(store), ["model.index", "model.data"])
     put(f"{store}/kept", "mine")
     existing, upload = [], Remote.upload
-    monkeypatch.setattr(Remote, "upload",
-                        lambda place, local: existing.append(files.at(store).names()) or upload(place, local))
+    monkeypatch.setattr(
+        Remote,
+        "upload",
+        lambda place, local: existing.append(files.at(store).names()) or upload(place, local),
+    )
     fill(files.new_files(store), ["model.index", "model.data"])
     assert existing == [["kept"], ["kept", "model.data"]]
     assert files.at(store).names() == ["kept", "model.data", "model.index"]
 
 
-HOLD = ("import sys\nfrom bert_tf.files import lock_output\nwith lock_output('output_dir', sys.argv[1]):\n"
-        "    print('held', flush=True)\n    sys.stdin.read()")
+HOLD = (
+    "import sys\nfrom bert_tf.files import lock_output\nwith lock_output('output_dir', sys.argv[1]):\n"
+    "    print('held', flush=True)\n    sys.stdin.read()"
+)
 
 
 def lock_error(path):
@@ -259,8 +293,11 @@ def test_this_process_locks_an_output_once(tmp_path, name):
     (tmp_path / "directory").mkdir()
     path = str(tmp_path / name)
     with lock_output("output_dir", path), lock_output("output_dir", f"{tmp_path}/other"):
-        assert lock_error(path) == f"`output_dir`={path}: locked by process {os.getpid()}; wait until it finishes, " \
-                                   "or stop it"
+        assert (
+            lock_error(path)
+            == f"`output_dir`={path}: locked by process {os.getpid()}; wait until it finishes, "
+            "or stop it"
+        )
     with pytest.raises(ZeroDivisionError), lock_output("output_dir", path):
         raise ZeroDivisionError
     with lock_output("output_dir", path):
@@ -272,8 +309,13 @@ def test_this_process_locks_an_output_once(tmp_path, name):
 @pytest.mark.large
 def test_a_lock_ends_with_a_killed_process(tmp_path):
     for path, left in ((tmp_path, []), (tmp_path / "a.tfrecord", [".a.tfrecord.lock"])):
-        with subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              text=True, cwd=scripts.ROOT) as holder:
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLD, path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=scripts.ROOT,
+        ) as holder:
             assert holder.stdout.readline() == "held\n"
             assert f"locked by process {holder.pid};" in lock_error(path)
             holder.kill()
@@ -287,7 +329,11 @@ def test_records_have_one_writer(tmp_path, reference):
 
     text, output = tmp_path / "text.txt", tmp_path / "a.tfrecord"
     text.write_text("A story.\nOf two.\n\nAnother story.\nOf three.\n")
-    with lock_output("output_file", str(output)), pytest.raises(
-            InputError, match=f"`output_file`={output}: locked by process {os.getpid()};"):
+    with (
+        lock_output("output_file", str(output)),
+        pytest.raises(
+            InputError, match=f"`output_file`={output}: locked by process {os.getpid()};"
+        ),
+    ):
         job.run(JobSettings(str(text), str(output), str(reference / "text" / "vocab.txt")))
     assert not output.exists()

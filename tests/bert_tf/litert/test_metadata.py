@@ -44,8 +44,13 @@ def test_corrupted_graphs_are_not_opened(path, offset, monkeypatch):
     content = bytearray(metadata_file.append(GRAPHS, ENCODER, PIECES.split()))
     content[offset] ^= 1
     path.write_bytes(content)
-    monkeypatch.setattr(buckets, "open_graphs", lambda *arguments: pytest.fail("it must not be opened"))
-    with pytest.raises(InputError, match=r"m\.tflite: is corrupted: its graphs do not match their checksum; copy or"):
+    monkeypatch.setattr(
+        buckets, "open_graphs", lambda *arguments: pytest.fail("it must not be opened")
+    )
+    with pytest.raises(
+        InputError,
+        match=r"m\.tflite: is corrupted: its graphs do not match their checksum; copy or",
+    ):
         LiteRTModel(str(path))
 
 
@@ -57,8 +62,14 @@ def test_no_other_batches_cost_less():
     @functools.cache
     def least(lengths):  # of all ways to cut, by trying each
         bucket = next((each for each in sizes if lengths and each >= lengths[-1]), 0)
-        return min((size * bucket + CALL + least(lengths[:-taken])
-                    for size in sizes.get(bucket, ()) for taken in range(1, min(size, len(lengths)) + 1)), default=0)
+        return min(
+            (
+                size * bucket + CALL + least(lengths[:-taken])
+                for size in sizes.get(bucket, ())
+                for taken in range(1, min(size, len(lengths)) + 1)
+            ),
+            default=0,
+        )
 
     for count in range(1, 12):
         lengths = sorted(generator.integers(1, 21, count).tolist())
@@ -66,4 +77,7 @@ def test_no_other_batches_cost_less():
         assert sum(size * bucket + CALL for size, bucket, _, _ in batches) == least(tuple(lengths))
         assert [start for _, _, start, _ in batches] == [0, *(end for _, _, _, end in batches[:-1])]
         assert batches[-1][3] == count
-        assert all(bucket >= lengths[end - 1] and size >= end - start for size, bucket, start, end in batches)
+        assert all(
+            bucket >= lengths[end - 1] and size >= end - start
+            for size, bucket, start, end in batches
+        )

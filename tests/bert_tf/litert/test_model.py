@@ -16,7 +16,14 @@ from bert_tf.serving.loading import open_export
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
-from tests.toy_servables import REQUESTS, TEXTS, assert_same_responses, make_model, make_servable, respond
+from tests.toy_servables import (
+    REQUESTS,
+    TEXTS,
+    assert_same_responses,
+    make_model,
+    make_servable,
+    respond,
+)
 
 pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]  # the first test converts seven models
 
@@ -31,7 +38,10 @@ def test_responses_equal_those_of_the_servable(loaded, toy_tokenizer, name):
     """Also for an empty text, and for bytes that are not UTF-8."""
     servable, model = make_servable(name, toy_tokenizer), loaded[name]
     unusual = [b"the \xff\xfe dog \xe2\x82", b"", "the\u202fd\u00f3g\tand \u00c9".encode()]
-    unusual = {key: [[text, b"it"] for text in unusual] if key == "choices" else unusual for key in REQUESTS[name]}
+    unusual = {
+        key: [[text, b"it"] for text in unusual] if key == "choices" else unusual
+        for key in REQUESTS[name]
+    }
     for request in (REQUESTS[name], unusual):
         assert_same_responses(model(**request), respond(servable, request))
     assert all(value.shape[0] == 0 for value in model(**{key: [] for key in unusual}).values())
@@ -59,7 +69,9 @@ def test_models_opened_in_several_threads_leave_standard_error_open(toy_litert_f
 
 @pytest.mark.parametrize("labels", [["x", "y", "z"], []])
 def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
-    metadata = TaskMetadata("classifier", toy_servables.MAX_SEQ_LENGTH, True, labels, multi_label=bool(labels))
+    metadata = TaskMetadata(
+        "classifier", toy_servables.MAX_SEQ_LENGTH, True, labels, multi_label=bool(labels)
+    )
     model = models.BertClassifier(make_model("encoder", layers="litert"), len(labels) or 1)
     servable = served_models.ServedClassifier(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, {"text": TEXTS})
@@ -70,16 +82,25 @@ def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
 @pytest.mark.parametrize("name", ["classifier", "squad"])
 def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatch):
     """The last token of a row is at another position in a longer graph."""
-    monkeypatch.setattr(toy_servables, "CONFIG", dataclasses.replace(
-        toy_servables.CONFIG, attention="causal", bilstm_head=name == "squad"))
+    monkeypatch.setattr(
+        toy_servables,
+        "CONFIG",
+        dataclasses.replace(toy_servables.CONFIG, attention="causal", bilstm_head=name == "squad"),
+    )
     expected = respond(make_servable(name, toy_tokenizer), REQUESTS[name])
     servable = make_servable(name, toy_tokenizer, layers="litert")
     (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(**REQUESTS[name]), expected)
 
 
-@pytest.mark.parametrize("options", [{"version_2_with_negative": True, "null_score_diff_threshold": -3.0},
-                                     {"top_k": 20}, {"max_answer_length": 2}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"version_2_with_negative": True, "null_score_diff_threshold": -3.0},
+        {"top_k": 20},
+        {"max_answer_length": 2},
+    ],
+)
 def test_question_answering_in_long_contexts(toy_litert_files, toy_tokenizer, options):
     """With other options of the search for the same graphs."""
     servable = make_servable("squad", toy_tokenizer, **options)
@@ -95,7 +116,9 @@ def test_threads_share_a_model(loaded):
     model, texts = loaded["tagger"], [TEXTS[:1], TEXTS[2:], TEXTS] * 5
     expected = [model(text=each)["scores"] for each in texts]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for actual, scores in zip(pool.map(lambda each: model(text=each)["scores"], texts), expected, strict=True):
+        for actual, scores in zip(
+            pool.map(lambda each: model(text=each)["scores"], texts), expected, strict=True
+        ):
             np.testing.assert_array_equal(actual, scores)
 
 
@@ -107,9 +130,16 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
     metadata = toy_servables.METADATA["masked_lm"]
     servable = served_models.ServedMaskedLM(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, REQUESTS["masked_lm"])["probabilities"][:, :2]
-    float32_bytes = 4 * sum(np.prod(variable.shape) for variable in servable.model.variables
-                            if not variable.name.startswith(("bert/pooler", "cls/seq_relationship")))
-    for weights, ratio, tolerance in (("float32", 1, 1e-5), ("float16", 2, 1e-3), ("int8", 4, 0.05)):
+    float32_bytes = 4 * sum(
+        np.prod(variable.shape)
+        for variable in servable.model.variables
+        if not variable.name.startswith(("bert/pooler", "cls/seq_relationship"))
+    )
+    for weights, ratio, tolerance in (
+        ("float32", 1, 1e-5),
+        ("float16", 2, 1e-3),
+        ("int8", 4, 0.05),
+    ):
         path = tmp_path / f"{weights}.tflite"
         path.write_bytes(litert.convert(servable, weights, lengths=(8, 16), batch_sizes=(1,)))
         response = LiteRTModel(str(path))(**REQUESTS["masked_lm"])["probabilities"]
@@ -120,5 +150,7 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
 
 def test_unknown_weights(toy_tokenizer):
     servable = make_servable("squad", toy_tokenizer, layers="litert")
-    with pytest.raises(InputError, match="`weights`=bfloat16: must be one of float32, float16, int8"):
+    with pytest.raises(
+        InputError, match="`weights`=bfloat16: must be one of float32, float16, int8"
+    ):
         litert.convert(servable, "bfloat16")

@@ -4,7 +4,14 @@ import pytest
 from tensorflow.core.protobuf import saved_model_pb2
 
 from bert_tf.errors import InputError
-from bert_tf.model_folder import check_loadable, find_file, list_directories, read_config, saved_models, weights_in
+from bert_tf.model_folder import (
+    check_loadable,
+    find_file,
+    list_directories,
+    read_config,
+    saved_models,
+    weights_in,
+)
 from bert_tf.model_folder.weights import is_hugging_face
 from tests.remote_folders import new_folder, put
 
@@ -33,30 +40,56 @@ def test_directories_of_a_remote_checkpoint():
     assert find_file(f"{run}/best/ckpt-7", "task.json") is None
 
 
-@pytest.mark.parametrize(("names", "weights", "is_theirs"), [
-    (("model.safetensors", "pytorch_model.bin"), "model.safetensors", True),
-    (("model.safetensors.index.json", "model-00001-of-00002.safetensors"), "model.safetensors.index.json", True),
-    (("model.safetensors", "checkpoint", "ckpt-3.index"), "model.safetensors", False),
-    (("model.safetensors", "checkpoint"), "model.safetensors", True),  # a file that was left behind
-    (("pytorch_model.bin", "bert_model.ckpt.index"), "pytorch_model.bin", False),
-    (("tf_model.h5",), "tf_model.h5", True),
-    (("bert_model.ckpt.index",), None, False),
-])
+@pytest.mark.parametrize(
+    ("names", "weights", "is_theirs"),
+    [
+        (("model.safetensors", "pytorch_model.bin"), "model.safetensors", True),
+        (
+            ("model.safetensors.index.json", "model-00001-of-00002.safetensors"),
+            "model.safetensors.index.json",
+            True,
+        ),
+        (("model.safetensors", "checkpoint", "ckpt-3.index"), "model.safetensors", False),
+        (
+            ("model.safetensors", "checkpoint"),
+            "model.safetensors",
+            True,
+        ),  # a file that was left behind
+        (("pytorch_model.bin", "bert_model.ckpt.index"), "pytorch_model.bin", False),
+        (("tf_model.h5",), "tf_model.h5", True),
+        (("bert_model.ckpt.index",), None, False),
+    ],
+)
 def test_weights_in_a_directory(tmp_path, names, weights, is_theirs):
     for name in names:
-        (tmp_path / name).write_text('model_checkpoint_path: "ckpt-3"' if name == "checkpoint" else "")
+        (tmp_path / name).write_text(
+            'model_checkpoint_path: "ckpt-3"' if name == "checkpoint" else ""
+        )
     assert weights_in(str(tmp_path)) == (weights and f"{tmp_path}/{weights}")
     assert is_hugging_face(str(tmp_path)) == is_theirs
 
 
-@pytest.mark.parametrize(("name", "message"), [
-    ("tf_model.h5", "convert it to .* with transformers 4.46 and PyTorch: AutoModelForPreTraining.*, from_tf=True"),
-    ("model.weights.h5", r"load it into its model of bert_tf, and save that with model\.save_pretrained"),
-])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "tf_model.h5",
+            "convert it to .* with transformers 4.46 and PyTorch: AutoModelForPreTraining.*, from_tf=True",
+        ),
+        (
+            "model.weights.h5",
+            r"load it into its model of bert_tf, and save that with model\.save_pretrained",
+        ),
+    ],
+)
 def test_files_of_keras(tmp_path, name, message):
     (tmp_path / name).touch()
-    for path in (str(tmp_path), f"{tmp_path}/{name}") if name == "tf_model.h5" else (f"{tmp_path}/{name}",):
-        with pytest.raises(InputError, match=rf"^{tmp_path}/{name}: is a file of Keras, which is .*; {message}"):
+    for path in (
+        (str(tmp_path), f"{tmp_path}/{name}") if name == "tf_model.h5" else (f"{tmp_path}/{name}",)
+    ):
+        with pytest.raises(
+            InputError, match=rf"^{tmp_path}/{name}: is a file of Keras, which is .*; {message}"
+        ):
             check_loadable(path)
 
 
@@ -64,10 +97,14 @@ def test_files_of_keras(tmp_path, name, message):
 def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
     (tmp_path / name).touch()
     for path in (str(tmp_path), f"{tmp_path}/{name}"):
-        with pytest.raises(InputError, match=rf"{name}: is a pickle, .* with transformers: AutoModelForPreTraining"):
+        with pytest.raises(
+            InputError, match=rf"{name}: is a pickle, .* with transformers: AutoModelForPreTraining"
+        ):
             check_loadable(path)
     (tmp_path / "config.json").write_text('{"architectures": ["BertForQuestionAnswering"]}')
-    with pytest.raises(InputError, match=r"transformers: BertForQuestionAnswering\.from_pretrained\(OLD_DIR\)"):
+    with pytest.raises(
+        InputError, match=r"transformers: BertForQuestionAnswering\.from_pretrained\(OLD_DIR\)"
+    ):
         check_loadable(str(tmp_path))
     (tmp_path / "model.safetensors").touch()
     check_loadable(str(tmp_path))
@@ -75,7 +112,9 @@ def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
 
 def test_an_export_is_no_checkpoint(tmp_path):
     put(f"{tmp_path}/export/2/saved_model.pb", "x")
-    with pytest.raises(InputError, match=r"export: is an export, for run\.predict and bert_tf\.load; set its"):
+    with pytest.raises(
+        InputError, match=r"export: is an export, for run\.predict and bert_tf\.load; set its"
+    ):
         check_loadable(f"{tmp_path}/export")
     put(f"{tmp_path}/export/ckpt-3.index", "x")  # A run can be exported to its own directory.
     put(f"{tmp_path}/export/checkpoint", 'model_checkpoint_path: "ckpt-3"')

@@ -8,21 +8,37 @@ import pytest
 import tensorflow as tf
 from official.modeling.optimization import lamb as official
 
-from bert_tf.optimization import NO_DECAY_PATTERNS, BertAdamW, Lamb, WarmupDecay, create_optimizer, layerwise_factors
+from bert_tf.optimization import (
+    NO_DECAY_PATTERNS,
+    BertAdamW,
+    Lamb,
+    WarmupDecay,
+    create_optimizer,
+    layerwise_factors,
+)
 from bert_tf.optimization import optimizer as optimizer_module
 
 PEAK = 0.5
 
 
 def apply(optimizer, *pairs):
-    optimizer.apply_gradients([(gradient if isinstance(gradient, tf.IndexedSlices) else tf.constant(gradient), variable)
-                               for gradient, variable in pairs])
+    optimizer.apply_gradients(
+        [
+            (
+                gradient if isinstance(gradient, tf.IndexedSlices) else tf.constant(gradient),
+                variable,
+            )
+            for gradient, variable in pairs
+        ]
+    )
 
 
 def clipped_gradients(optimizer):
     """Returns the clipped gradients of the first step, which are ten times the first moments, by
     variable."""
-    moments = [variable.numpy() for variable in optimizer.variables if variable.name.startswith("AdamW/m/")]
+    moments = [
+        variable.numpy() for variable in optimizer.variables if variable.name.startswith("AdamW/m/")
+    ]
     return [10 * moment / optimizer.gradient_scale for moment in moments]
 
 
@@ -37,30 +53,44 @@ def test_schedule_decays_as_if_from_the_first_step():
 
 def test_schedules_without_warmup_and_with_a_power():
     assert float(WarmupDecay(PEAK, 7, 0)(tf.constant(0))) == PEAK
-    assert float(WarmupDecay(PEAK, 10, 2, power=0.5)(tf.constant(5))) == pytest.approx(PEAK * 0.5**0.5)
+    assert float(WarmupDecay(PEAK, 10, 2, power=0.5)(tf.constant(5))) == pytest.approx(
+        PEAK * 0.5**0.5
+    )
 
 
-@pytest.mark.parametrize(("name", "options", "decay"), [
-    ("bert/encoder/layer_0/output/dense/kernel", {}, 0.01),
-    ("bert/encoder/layer_0/output/LayerNorm/gamma", {}, 0),
-    ("cls/predictions/output_bias", {}, 0),
-    ("layer_0/kernel", {"no_decay": ["layer_0/"], "weight_decay": 0.2}, 0),
-    ("layer_1/bias", {"no_decay": ["layer_0/"], "weight_decay": 0.2}, 0.2),
-])
+@pytest.mark.parametrize(
+    ("name", "options", "decay"),
+    [
+        ("bert/encoder/layer_0/output/dense/kernel", {}, 0.01),
+        ("bert/encoder/layer_0/output/LayerNorm/gamma", {}, 0),
+        ("cls/predictions/output_bias", {}, 0),
+        ("layer_0/kernel", {"no_decay": ["layer_0/"], "weight_decay": 0.2}, 0),
+        ("layer_1/bias", {"no_decay": ["layer_0/"], "weight_decay": 0.2}, 0.2),
+    ],
+)
 def test_weight_decay_by_name(name, options, decay):
     variable = tf.Variable([3.0, 5.0], name=name)
     apply(create_optimizer(PEAK, 10, 0, **options), ([0.0, 0.0], variable))
-    np.testing.assert_allclose(variable.numpy(), [3.0 * (1 - PEAK * decay), 5.0 * (1 - PEAK * decay)], rtol=1e-6)
+    np.testing.assert_allclose(
+        variable.numpy(), [3.0 * (1 - PEAK * decay), 5.0 * (1 - PEAK * decay)], rtol=1e-6
+    )
 
 
-@pytest.mark.parametrize(("options", "gradients", "expected"), [
-    ({}, ([12.0], [3.0, 4.0]), ([12 / 13], [3 / 13, 4 / 13])),  # The norm of both together is 13.
-    ({}, ([0.0], [0.3, 0.4]), ([0.0], [0.3, 0.4])),
-    ({"clip_norm": 2.0}, ([12.0], [3.0, 4.0]), ([24 / 13], [6 / 13, 8 / 13])),
-    ({"clip_norm": 0}, ([12.0], [3.0, 4.0]), ([12.0], [3.0, 4.0])),
-    # A loss scale is divided out before clipping: the norm is 5.
-    ({"scale_loss": True}, ([0.0], [3.0 * 2**15, 4.0 * 2**15]), ([0.0], [0.6, 0.8])),
-])
+@pytest.mark.parametrize(
+    ("options", "gradients", "expected"),
+    [
+        (
+            {},
+            ([12.0], [3.0, 4.0]),
+            ([12 / 13], [3 / 13, 4 / 13]),
+        ),  # The norm of both together is 13.
+        ({}, ([0.0], [0.3, 0.4]), ([0.0], [0.3, 0.4])),
+        ({"clip_norm": 2.0}, ([12.0], [3.0, 4.0]), ([24 / 13], [6 / 13, 8 / 13])),
+        ({"clip_norm": 0}, ([12.0], [3.0, 4.0]), ([12.0], [3.0, 4.0])),
+        # A loss scale is divided out before clipping: the norm is 5.
+        ({"scale_loss": True}, ([0.0], [3.0 * 2**15, 4.0 * 2**15]), ([0.0], [0.6, 0.8])),
+    ],
+)
 def test_clipping_by_the_norm_of_all_gradients(options, gradients, expected):
     optimizer = create_optimizer(PEAK, 10, 0, **options)
     assert (optimizer.loss_scale is None) == ("scale_loss" not in options)
@@ -87,12 +117,16 @@ def test_a_step_that_is_not_finite_changes_only_the_step_counter(name, bad):
     apply(optimizer, ([0.5, -0.25], variables[0]), ([0.125], variables[1]))
 
     def read_state():
-        return [each.numpy() for each in (*variables, *optimizer.variables) if each.dtype == tf.float32]
+        return [
+            each.numpy() for each in (*variables, *optimizer.variables) if each.dtype == tf.float32
+        ]
 
     before = read_state()
     apply(optimizer, ([0.5, bad], variables[0]), ([0.125], variables[1]))
     assert int(optimizer.iterations) == 2
-    assert not optimizer.apply_summed([tf.constant([0.5, 0.5])], variables[:1], loss=tf.constant(bad))
+    assert not optimizer.apply_summed(
+        [tf.constant([0.5, 0.5])], variables[:1], loss=tf.constant(bad)
+    )
     assert len(before) == 6
     for first, second in zip(before, read_state(), strict=True):
         np.testing.assert_array_equal(first, second)
@@ -118,13 +152,18 @@ def test_an_overflow_is_an_error_only_at_the_minimum_loss_scale(monkeypatch):
     assert variable.numpy() == 1
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"optimizer": "sgd"}, "`optimizer`=sgd: must be one of adamw, lamb"),
-    ({"num_train_steps": 0}, "`num_train_steps`=0: must be at least 1"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"optimizer": "sgd"}, "`optimizer`=sgd: must be one of adamw, lamb"),
+        ({"num_train_steps": 0}, "`num_train_steps`=0: must be at least 1"),
+    ],
+)
 def test_rejected_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
-        create_optimizer(**{"learning_rate": 1e-3, "num_train_steps": 8, "num_warmup_steps": 2, **arguments})
+        create_optimizer(
+            **{"learning_rate": 1e-3, "num_train_steps": 8, "num_warmup_steps": 2, **arguments}
+        )
 
 
 NAMES = {  # of a model of three layers -> power of the decay
@@ -141,7 +180,8 @@ def test_factors_fall_from_layer_to_layer():
     variables = [tf.Variable(0.0, name=name) for name in NAMES]
     pairs = layerwise_factors(variables, 3, 0.5)
     assert {variable.name.removesuffix(":0"): factor for variable, factor in pairs} == {
-        name: 0.5**power for name, power in NAMES.items()}
+        name: 0.5**power for name, power in NAMES.items()
+    }
 
 
 @pytest.mark.parametrize("name", ["adamw", "lamb"])
@@ -159,8 +199,13 @@ def test_a_variable_moves_and_decays_at_its_own_rate(name):
 
 
 PARTS = ("query", "key", "value")
-SHAPES = {"embeddings/word_embeddings": [5, 4], "output/LayerNorm/gamma": [4], "output/dense/kernel": [3, 4],
-          **{f"self/{part}/kernel": [4, 3] for part in PARTS}, **{f"self/{part}/bias": [3] for part in PARTS}}
+SHAPES = {
+    "embeddings/word_embeddings": [5, 4],
+    "output/LayerNorm/gamma": [4],
+    "output/dense/kernel": [3, 4],
+    **{f"self/{part}/kernel": [4, 3] for part in PARTS},
+    **{f"self/{part}/bias": [3] for part in PARTS},
+}
 
 
 def sample(seed):
@@ -169,7 +214,9 @@ def sample(seed):
     The key kernel is larger than the others, so that the norms differ.
     """
     generator = np.random.default_rng(seed)
-    arrays = {name: generator.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
+    arrays = {
+        name: generator.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()
+    }
     arrays["self/key/kernel"] *= 10
     return arrays
 
@@ -177,8 +224,11 @@ def sample(seed):
 def fuse(arrays):
     """Concatenates query, key, and value, which share a variable in this project."""
     return {name: value for name, value in arrays.items() if not name.startswith("self/")} | {
-        f"self/qkv/{leaf}": np.concatenate([arrays[f"self/{part}/{leaf}"] for part in PARTS], axis=-1)
-        for leaf in ("kernel", "bias")}
+        f"self/qkv/{leaf}": np.concatenate(
+            [arrays[f"self/{part}/{leaf}"] for part in PARTS], axis=-1
+        )
+        for leaf in ("kernel", "bias")
+    }
 
 
 def train(optimizer, initial, gradients, *, steps):
@@ -186,8 +236,11 @@ def train(optimizer, initial, gradients, *, steps):
     variables = {name: tf.Variable(value, name=name) for name, value in initial.items()}
     for step in range(steps):
         optimizer.apply_gradients(
-            [(tf.constant(gradients[name] * (-1) ** step / (step + 1)), variable)
-             for name, variable in variables.items()])
+            [
+                (tf.constant(gradients[name] * (-1) ** step / (step + 1)), variable)
+                for name, variable in variables.items()
+            ]
+        )
     return {name: variable.numpy() for name, variable in variables.items()}
 
 
@@ -195,8 +248,12 @@ def train(optimizer, initial, gradients, *, steps):
 def test_weights_are_those_of_the_official_lamb(steps):
     schedule = WarmupDecay(0.05, 6, 0)
     patterns = list(NO_DECAY_PATTERNS)
-    theirs = train(official.LAMB(schedule, weight_decay_rate=0.01, exclude_from_weight_decay=patterns),
-                   sample(1), sample(2), steps=steps)
+    theirs = train(
+        official.LAMB(schedule, weight_decay_rate=0.01, exclude_from_weight_decay=patterns),
+        sample(1),
+        sample(2),
+        steps=steps,
+    )
     ours = train(Lamb(schedule, clip_norm=0), fuse(sample(1)), fuse(sample(2)), steps=steps)
     for name, value in fuse(theirs).items():
         assert np.abs(value - fuse(sample(1))[name]).max() > 1e-3
@@ -206,6 +263,10 @@ def test_weights_are_those_of_the_official_lamb(steps):
 def test_a_variable_of_zeros_has_ratio_one():
     """Bias correction makes the first update the sign of the gradient: one rate, in float32 to
     1e-6."""
-    moved = train(Lamb(0.25, clip_norm=0, weight_decay=0), {"kernel": np.zeros([2, 1], np.float32)},
-                  {"kernel": np.array([[3.0], [-2.0]], np.float32)}, steps=1)
+    moved = train(
+        Lamb(0.25, clip_norm=0, weight_decay=0),
+        {"kernel": np.zeros([2, 1], np.float32)},
+        {"kernel": np.array([[3.0], [-2.0]], np.float32)},
+        steps=1,
+    )
     np.testing.assert_allclose(moved["kernel"], [[-0.25], [0.25]], rtol=1e-6)

@@ -30,15 +30,21 @@ assert_equal = functools.partial(toy_servables.assert_same_responses, rtol=1e-5,
 @pytest.fixture(scope="module")
 def get_path(toy_checkpoints, toy_saved_models, toy_litert_files):
     """(task, one of FORMATS) -> path."""
-    return lambda name, kind="checkpoint": {"checkpoint": toy_checkpoints / name, "SavedModel": toy_saved_models / name,
-                                            "LiteRT": toy_litert_files / f"{name}.tflite"}[kind]
+    return lambda name, kind="checkpoint": {
+        "checkpoint": toy_checkpoints / name,
+        "SavedModel": toy_saved_models / name,
+        "LiteRT": toy_litert_files / f"{name}.tflite",
+    }[kind]
 
 
 @pytest.fixture(scope="module")
 def load(get_path):
     """(task, one of FORMATS) -> the loaded model, the same each time."""
-    return functools.cache(lambda name, kind="checkpoint": bert_tf.load(
-        get_path(name, kind), **(LOAD_OPTIONS.get(name, {}) if kind == "checkpoint" else {})))
+    return functools.cache(
+        lambda name, kind="checkpoint": bert_tf.load(
+            get_path(name, kind), **(LOAD_OPTIONS.get(name, {}) if kind == "checkpoint" else {})
+        )
+    )
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -53,16 +59,31 @@ def test_responses_of_all_formats_are_equal(load, get_path, name):
         assert (exported.metadata, exported.inputs) == (trained.metadata, trained.inputs)
         if kind == "SavedModel":
             assert exports.read_metadata(str(get_path(name, kind))) == trained.metadata
-        assert_equal({each: value for each, value in exported(**request).items() if each != "sequence_output"},
-                     {each: value for each, value in expected.items() if each != "sequence_output"})
+        assert_equal(
+            {
+                each: value
+                for each, value in exported(**request).items()
+                if each != "sequence_output"
+            },
+            {each: value for each, value in expected.items() if each != "sequence_output"},
+        )
         assert exported(**{each: [] for each in request})["was_cut"].shape == (0,)
     rows = trained.predict(**request, batch_size=3)
-    assert [row.keys() for row in rows] == [row.keys() for row in KINDS[trained.kind].rows(expected)]
+    assert [row.keys() for row in rows] == [
+        row.keys() for row in KINDS[trained.kind].rows(expected)
+    ]
     assert [row["was_cut"] for row in rows] == expected["was_cut"].tolist()
 
 
-@pytest.mark.parametrize(("name", "kind"), [
-    ("classifier", "checkpoint"), ("squad", "checkpoint"), ("encoder", "SavedModel"), ("encoder", "LiteRT")])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("classifier", "checkpoint"),
+        ("squad", "checkpoint"),
+        ("encoder", "SavedModel"),
+        ("encoder", "LiteRT"),
+    ],
+)
 def test_embeddings_are_the_mean_of_the_last_layer(load, name, kind):
     """The models of all tasks have the same encoder."""
     outputs = load("encoder")(text=TEXTS)
@@ -76,7 +97,10 @@ def test_embeddings_are_the_mean_of_the_last_layer(load, name, kind):
 
 def test_general_names_and_invalid_utf8(load):
     model = load("squad")
-    assert_equal(model(text_a=["where ?"], text_b=["to london"]), model(question=["where ?"], context=["to london"]))
+    assert_equal(
+        model(text_a=["where ?"], text_b=["to london"]),
+        model(question=["where ?"], context=["to london"]),
+    )
     texts = [b"the dog\xff", "the \ud83d dog"]
     assert_equal(load("tagger")(text_a=texts), load("tagger", "LiteRT")(text=texts))
 
@@ -96,7 +120,9 @@ def test_only_the_next_sentence_gives_is_next(get_path, tmp_path, label):
     answer = bert_tf.load(tmp_path / "run", **LOAD_OPTIONS["pretrained"])(**PAIR)
     assert ("is_next" in answer) == (label == "next_sentence")
     assert answer["num_masks"].tolist() == [0]
-    assert "is_next" not in bert_tf.load(tmp_path / "run", max_seq_length=MAX_SEQ_LENGTH)(text=["a [MASK]"])
+    assert "is_next" not in bert_tf.load(tmp_path / "run", max_seq_length=MAX_SEQ_LENGTH)(
+        text=["a [MASK]"]
+    )
 
 
 def test_labels_from_a_file(load, get_path, tmp_path):
@@ -104,23 +130,57 @@ def test_labels_from_a_file(load, get_path, tmp_path):
     (tmp_path / "bare" / "task.json").unlink()
     (tmp_path / "labels.txt").write_text("x\ny\nz\n")
     options = {"kind": "classifier", "max_seq_length": MAX_SEQ_LENGTH, "pairs": True}
-    with pytest.raises(InputError, match=r"output_weights has shape .*; set `labels_file`, with the names of the 3"):
+    with pytest.raises(
+        InputError, match=r"output_weights has shape .*; set `labels_file`, with the names of the 3"
+    ):
         bert_tf.load(tmp_path / "bare", **options)
     model = bert_tf.load(tmp_path / "bare", labels_file=tmp_path / "labels.txt", **options)
     assert model.labels == ("x", "y", "z")
     assert model.predict(**PAIR) == load("classifier").predict(**PAIR)
 
 
-@pytest.mark.parametrize(("name", "kind", "options", "message"), [
-    ("nowhere", "checkpoint", {}, "`path`=.*nowhere: does not exist"),
-    ("encoder", "checkpoint", {"strip_accents": "no"}, "strip_accents is 'no': must be true or false or null"),
-    ("tagger", "checkpoint", {"kind": "tagger"}, "`kind`=tagger: must be one of classifier, token_classifier"),
-    ("tagger", "checkpoint", {"max_seq_length": "64"}, "max_seq_length is '64': must be an integer or null"),
-    ("tagger", "checkpoint", {"do_lower_case": "no"},
-     "`do_lower_case`=no: conflicts with task.json of `path`=.*tagger .True."),
-    ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `path`=.*tagger.tflite, who"),
-    ("masked_lm", "SavedModel", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm/1"),
-])
+@pytest.mark.parametrize(
+    ("name", "kind", "options", "message"),
+    [
+        ("nowhere", "checkpoint", {}, "`path`=.*nowhere: does not exist"),
+        (
+            "encoder",
+            "checkpoint",
+            {"strip_accents": "no"},
+            "strip_accents is 'no': must be true or false or null",
+        ),
+        (
+            "tagger",
+            "checkpoint",
+            {"kind": "tagger"},
+            "`kind`=tagger: must be one of classifier, token_classifier",
+        ),
+        (
+            "tagger",
+            "checkpoint",
+            {"max_seq_length": "64"},
+            "max_seq_length is '64': must be an integer or null",
+        ),
+        (
+            "tagger",
+            "checkpoint",
+            {"do_lower_case": "no"},
+            "`do_lower_case`=no: conflicts with task.json of `path`=.*tagger .True.",
+        ),
+        (
+            "tagger",
+            "LiteRT",
+            {"max_seq_length": 8},
+            "`max_seq_length`=8: has no effect with `path`=.*tagger.tflite, who",
+        ),
+        (
+            "masked_lm",
+            "SavedModel",
+            {"top_k": 9},
+            "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm/1",
+        ),
+    ],
+)
 def test_invalid_options(get_path, name, kind, options, message):
     with pytest.raises(InputError, match=message):
         bert_tf.load(get_path(name, kind), **options)
@@ -134,24 +194,35 @@ def test_a_checkpoint_wins_over_an_export_in_its_directory(get_path, tmp_path):
 
 def test_a_saved_model_of_another_project(tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "digits" / "1"))
-    with pytest.raises(InputError, match=r"^`path`=.*/digits: was not exported by export_saved_model: its SavedModel "
-                                         r"has no assets\.extra/task\.json, which describes the task$"):
+    with pytest.raises(
+        InputError,
+        match=r"^`path`=.*/digits: was not exported by export_saved_model: its SavedModel "
+        r"has no assets\.extra/task\.json, which describes the task$",
+    ):
         bert_tf.load(tmp_path / "digits")
 
 
 def test_the_options_have_the_names_of_flags():
     options = inspect.signature(bert_tf.load).parameters
     assert {*options} == {"path", "kind", *PredictionSettings(model="x").values()} - {
-        "model", "task", "input_file", "columns", "output_file", "batch_size"}
+        "model",
+        "task",
+        "input_file",
+        "columns",
+        "output_file",
+        "batch_size",
+    }
     assert all(f"  {name}: " in inspect.getdoc(bert_tf.load) for name in options)
     with pytest.raises(TypeError, match="unexpected keyword argument 'model'"):
         bert_tf.load("path", model="squad")
 
 
 def test_a_litert_file_requires_no_tensorflow(load, get_path):
-    code = ("import json, sys\nsys.modules['tensorflow'] = None\nimport bert_tf\n"
-            f"model = bert_tf.load({str(get_path('squad', 'LiteRT'))!r})\n"
-            "print(json.dumps(model.predict(**json.loads(sys.argv[1]))))\n")
+    code = (
+        "import json, sys\nsys.modules['tensorflow'] = None\nimport bert_tf\n"
+        f"model = bert_tf.load({str(get_path('squad', 'LiteRT'))!r})\n"
+        "print(json.dumps(model.predict(**json.loads(sys.argv[1]))))\n"
+    )
     done = scripts.run_python("-c", code, json.dumps(REQUESTS["squad"]))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == load("squad", "LiteRT").predict(**REQUESTS["squad"])

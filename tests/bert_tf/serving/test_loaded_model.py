@@ -18,10 +18,14 @@ def make_toy_model():
 
     Texts of more than three characters are truncated.
     """
+
     def answer(texts):
         size = len(texts["text"])
-        return {"sequence_output": np.ones([size, 3, 2], np.float32), "input_mask": np.ones([size, 3], np.int32),
-                "was_cut": np.array([len(text) > 3 for text in texts["text"]], bool)}
+        return {
+            "sequence_output": np.ones([size, 3, 2], np.float32),
+            "input_mask": np.ones([size, 3], np.int32),
+            "was_cut": np.array([len(text) > 3 for text in texts["text"]], bool),
+        }
 
     return LoadedModel(ENCODER, "toy", answer)
 
@@ -35,56 +39,84 @@ def test_embeddings_of_truncated_texts_warn_once():
         assert model.encode(["abcd", "a", "abcde"], batch_size=1).shape == (3, 2)
         model.encode(["abcd"])
     assert [str(each.message) for each in caught] == [
-        "note: toy: truncated 2 of 3 texts to the model's limit, 3 tokens (`max_seq_length`)"]
+        "note: toy: truncated 2 of 3 texts to the model's limit, 3 tokens (`max_seq_length`)"
+    ]
     assert caught[0].filename == __file__
 
 
 def test_invalid_requests():
     for call in (make_toy_model(), make_toy_model().predict):
-        with pytest.raises(InputError, match=r"^inputs text, text_a: a model of kind encoder requires"):
+        with pytest.raises(
+            InputError, match=r"^inputs text, text_a: a model of kind encoder requires"
+        ):
             call(text=["a"], text_a=["a"])
         with pytest.raises(InputError, match=r"^`text` must be a list of texts, not str$"):
             call(text="a")
-    for call in (make_toy_model().predict, lambda batch_size, text: make_toy_model().encode(text, batch_size)):
+    for call in (
+        make_toy_model().predict,
+        lambda batch_size, text: make_toy_model().encode(text, batch_size),
+    ):
         with pytest.raises(InputError, match=r"^`batch_size`=-1: must be at least 1$"):
             call(-1, text=["a"])
     pairs = LoadedModel(TaskMetadata("classifier", 3, True, pairs=True), "toy", None)
-    with pytest.raises(InputError, match=r"^toy: an exported classifier of text_a and text_b cannot compute text em"):
+    with pytest.raises(
+        InputError,
+        match=r"^toy: an exported classifier of text_a and text_b cannot compute text em",
+    ):
         pairs.encode(["a"])
 
 
 TEXT, CHOICES = {"text": 1}, {"text_a": 1, "choices": 2}
 
 
-@pytest.mark.parametrize(("kind", "name", "values", "problem"), [
-    ("encoder", "text", "a", "must be a list of texts, not str"),
-    ("encoder", "text", iter(["a"]), "must be a list of texts, not list_iterator"),
-    ("encoder", "text", np.array("a"), "must be a list of texts, not a scalar"),
-    ("encoder", "text", [["a"]], "must contain texts, not list"),
-    ("multiple_choice", "choices", ["a"], "must be a list of texts, not str"),
-    ("multiple_choice", "choices", [[]], "must contain at least one text in each row"),
-])
+@pytest.mark.parametrize(
+    ("kind", "name", "values", "problem"),
+    [
+        ("encoder", "text", "a", "must be a list of texts, not str"),
+        ("encoder", "text", iter(["a"]), "must be a list of texts, not list_iterator"),
+        ("encoder", "text", np.array("a"), "must be a list of texts, not a scalar"),
+        ("encoder", "text", [["a"]], "must contain texts, not list"),
+        ("multiple_choice", "choices", ["a"], "must be a list of texts, not str"),
+        ("multiple_choice", "choices", [[]], "must contain at least one text in each row"),
+    ],
+)
 def test_texts_of_wrong_types(kind, name, values, problem):
     request = {"text_a": ["a"], "choices": values} if name == "choices" else {name: values}
     with pytest.raises(InputError, match=f"^`{name}` {problem}$"):
         check_request(kind, CHOICES if name == "choices" else TEXT, request)
 
 
-@pytest.mark.parametrize(("ranks", "request_", "message"), [
-    (TEXT, {}, r"inputs none: a model of kind encoder requires text=\[\.\.\.\]"),
-    (TEXT, {"text_a": ["a"]}, r"inputs text_a: a model of kind encoder requires text=\[\.\.\.\]"),
-    ({"question": 1, "context": 1}, {"question": ["a", "b"], "context": ["c"]},
-     "`context` must contain as many examples as `question`"),
-])
+@pytest.mark.parametrize(
+    ("ranks", "request_", "message"),
+    [
+        (TEXT, {}, r"inputs none: a model of kind encoder requires text=\[\.\.\.\]"),
+        (
+            TEXT,
+            {"text_a": ["a"]},
+            r"inputs text_a: a model of kind encoder requires text=\[\.\.\.\]",
+        ),
+        (
+            {"question": 1, "context": 1},
+            {"question": ["a", "b"], "context": ["c"]},
+            "`context` must contain as many examples as `question`",
+        ),
+    ],
+)
 def test_missing_and_unequal_inputs(ranks, request_, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         check_request("encoder", ranks, request_)
 
 
 def test_valid_requests():
-    assert check_request("encoder", TEXT, {"text": ("a", b"b\xff", np.str_("c"))}) == {"text": ["a", "b", "c"]}
+    assert check_request("encoder", TEXT, {"text": ("a", b"b\xff", np.str_("c"))}) == {
+        "text": ["a", "b", "c"]
+    }
     request = {"text_a": np.array(["a", "b"], object), "choices": [["c"], ["d", "e"]]}
     assert check_request("multiple_choice", CHOICES, request, is_ragged=True) == {
-        "text_a": ["a", "b"], "choices": [["c"], ["d", "e"]]}
-    with pytest.raises(InputError, match="`choices` must contain the same number of texts in each row"):
+        "text_a": ["a", "b"],
+        "choices": [["c"], ["d", "e"]],
+    }
+    with pytest.raises(
+        InputError, match="`choices` must contain the same number of texts in each row"
+    ):
         check_request("multiple_choice", CHOICES, request)

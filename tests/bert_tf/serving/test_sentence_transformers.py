@@ -19,28 +19,39 @@ from bert_tf.serving import checkpoint
 from run.settings.served_models import resolve_checkpoint
 
 TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good film", "bad"]
-MEAN, MAX, CLS = ({f"pooling_mode_{name}": True} for name in ("mean_tokens", "max_tokens", "cls_token"))
+MEAN, MAX, CLS = (
+    {f"pooling_mode_{name}": True} for name in ("mean_tokens", "max_tokens", "cls_token")
+)
 
 
 @pytest.fixture
 def written(tmp_path, reference):
     """(pooling, modules, settings=, prompts=) -> a new directory in the format of
     sentence-transformers."""
-    def write(pooling=MEAN, modules=("models.Transformer", "models.Pooling"), settings=None, prompts=None):
+
+    def write(
+        pooling=MEAN, modules=("models.Transformer", "models.Pooling"), settings=None, prompts=None
+    ):
         folder = tmp_path / f"model{len([*tmp_path.iterdir()])}"
         shutil.copytree(reference / "hf_tasks" / "masked", folder)
         for name in ("tokenizer.json", "tokenizer_config.json"):
             shutil.copy(reference / "hf_tasks" / "classifier" / name, folder)
         paths = ["", "1_Pooling", "2_Normalize"]
-        contents = {"modules.json": [{"idx": number, "path": path, "type": f"sentence_transformers.{name}"}
-                                     for number, (name, path) in enumerate(zip(modules, paths, strict=False))],
-                    "1_Pooling/config.json": {"word_embedding_dimension": 12} | pooling,
-                    "sentence_bert_config.json": settings, "config_sentence_transformers.json": prompts}
+        contents = {
+            "modules.json": [
+                {"idx": number, "path": path, "type": f"sentence_transformers.{name}"}
+                for number, (name, path) in enumerate(zip(modules, paths, strict=False))
+            ],
+            "1_Pooling/config.json": {"word_embedding_dimension": 12} | pooling,
+            "sentence_bert_config.json": settings,
+            "config_sentence_transformers.json": prompts,
+        }
         (folder / "1_Pooling").mkdir()
         for name, content in contents.items():
             if content is not None:
                 (folder / name).write_text(json.dumps(content))
         return str(folder)
+
     return write
 
 
@@ -48,44 +59,66 @@ def compute_outputs(folder, text, length=40):
     """Returns the outputs of the last layer for the tokens of one text, float32 [tokens, H]."""
     tokenizer = bert_tf.BertTokenizer.from_pretrained(folder)
     features = tokenizer.encode([text], max_seq_length=length)
-    features = {name: value[:, :features["input_mask"].numpy().sum()] for name, value in features.items()}
-    return bert_tf.BertEncoder.from_pretrained(folder, fast=False)(features)["sequence_output"][0].numpy()
+    features = {
+        name: value[:, : features["input_mask"].numpy().sum()] for name, value in features.items()
+    }
+    return bert_tf.BertEncoder.from_pretrained(folder, fast=False)(features)["sequence_output"][
+        0
+    ].numpy()
 
 
-POOLINGS = {"mean": lambda states: states.mean(axis=0), "max": lambda states: states.max(axis=0),
-            "cls": lambda states: states[0]}
+POOLINGS = {
+    "mean": lambda states: states.mean(axis=0),
+    "max": lambda states: states.max(axis=0),
+    "cls": lambda states: states[0],
+}
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(("pooling", "name", "normalize"), [
-    (MEAN, "mean", False), (CLS, "cls", True), ({"pooling_mode": "max"}, "max", False),
-    ({"pooling_mode": ["cls"]}, "cls", True)])
+@pytest.mark.parametrize(
+    ("pooling", "name", "normalize"),
+    [
+        (MEAN, "mean", False),
+        (CLS, "cls", True),
+        ({"pooling_mode": "max"}, "max", False),
+        ({"pooling_mode": ["cls"]}, "cls", True),
+    ],
+)
 @pytest.mark.filterwarnings("ignore:.*lacks bert/pooler")
 def test_embeddings(written, pooling, name, normalize):
-    modules = ["base.modules.transformer.Transformer", "models.Pooling", "models.Normalize"][:2 + normalize]
+    modules = ["base.modules.transformer.Transformer", "models.Pooling", "models.Normalize"][
+        : 2 + normalize
+    ]
     folder = written(pooling, modules)
     expected = np.array([POOLINGS[name](compute_outputs(folder, text)) for text in TEXTS])
     if normalize:
-        expected /= np.sqrt((expected ** 2).sum(axis=1, keepdims=True))
+        expected /= np.sqrt((expected**2).sum(axis=1, keepdims=True))
     model = bert_tf.load(folder)
     assert (model.kind, model.limit) == ("encoder", 40)
     np.testing.assert_allclose(model.encode(TEXTS), expected, atol=1e-5)
     assert model.encode([]).shape == (0, 12)
     answer = model(text=TEXTS)
     np.testing.assert_allclose(answer["sentence_embedding"], expected, atol=1e-5)
-    np.testing.assert_allclose([row["vector"] for row in model.predict(text=TEXTS)], expected, atol=1e-5)
+    np.testing.assert_allclose(
+        [row["vector"] for row in model.predict(text=TEXTS)], expected, atol=1e-5
+    )
 
 
 @pytest.mark.large
 @pytest.mark.parametrize("pooling", [MEAN, MAX, CLS])
 def test_exports(written, tmp_path, pooling):
-    folder = written(pooling, ["models.Transformer", "models.Pooling", "models.Normalize"], {"max_seq_length": 6})
+    folder = written(
+        pooling, ["models.Transformer", "models.Pooling", "models.Normalize"], {"max_seq_length": 6}
+    )
     expected = bert_tf.load(folder).encode(TEXTS[:1] + TEXTS[2:])
     options = resolve_checkpoint(folder).checkpoint_to_serve
     path, _ = export.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
     signature = tf.saved_model.load(path).signatures["serving_default"]
-    np.testing.assert_allclose(signature(text=tf.constant(TEXTS))["sentence_embedding"].numpy()[[0, 2, 3]], expected,
-                               atol=1e-5)
+    np.testing.assert_allclose(
+        signature(text=tf.constant(TEXTS))["sentence_embedding"].numpy()[[0, 2, 3]],
+        expected,
+        atol=1e-5,
+    )
     lite = tmp_path / "model.tflite"
     servable = checkpoint.load_servable(**options | {"static_length": True, "layers": "litert"})
     lite.write_bytes(litert.convert(servable, lengths=[6], batch_sizes=[1]))
@@ -103,15 +136,19 @@ def test_a_task_file_takes_precedence(written, tmp_path):
     folder = written()
     assert read_to_serve(folder).source == "modules.json"
     assert read(folder).kind == "masked_lm"
-    (tmp_path / "model0" / "task.json").write_text(json.dumps(
-        {"kind": "encoder", "max_seq_length": 8, "do_lower_case": True}))
+    (tmp_path / "model0" / "task.json").write_text(
+        json.dumps({"kind": "encoder", "max_seq_length": 8, "do_lower_case": True})
+    )
     assert read_to_serve(folder).sentence_pooling is None
 
 
 def test_an_incomplete_download(written):
     folder = written()
     shutil.rmtree(f"{folder}/1_Pooling")
-    with pytest.raises(InputError, match=f"^{folder}/1_Pooling/config.json: does not exist; download the complete dir"):
+    with pytest.raises(
+        InputError,
+        match=f"^{folder}/1_Pooling/config.json: does not exist; download the complete dir",
+    ):
         bert_tf.load(folder)
 
 
@@ -120,16 +157,31 @@ def test_other_tasks_do_not_depend_on_the_pooling(written):
     assert bert_tf.BertClassifier.from_pretrained(folder, num_labels=2).num_labels == 2
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"modules": ["models.Transformer", "models.WordWeights"]},
-     "modules.json: the modules are Transformer, WordWeights; only Transformer, Pooling, and Normalize"),
-    ({"pooling": MEAN | MAX}, r"1_Pooling/config.json: the pooling is \['mean', 'max'\]: must be one of"),
-    ({"pooling": {"pooling_mode_lasttoken": True}},
-     r"1_Pooling/config.json: the pooling is \['lasttoken'\]: must be one of mean, max, cls"),
-    ({"settings": {"max_seq_length": "9"}}, "sentence_bert_config.json: max_seq_length is '9': must be an integer or"),
-    ({"prompts": {"default_prompt_name": "query"}},
-     "config_sentence_transformers.json: default_prompt_name is 'query': only null is supported"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"modules": ["models.Transformer", "models.WordWeights"]},
+            "modules.json: the modules are Transformer, WordWeights; only Transformer, Pooling, and Normalize",
+        ),
+        (
+            {"pooling": MEAN | MAX},
+            r"1_Pooling/config.json: the pooling is \['mean', 'max'\]: must be one of",
+        ),
+        (
+            {"pooling": {"pooling_mode_lasttoken": True}},
+            r"1_Pooling/config.json: the pooling is \['lasttoken'\]: must be one of mean, max, cls",
+        ),
+        (
+            {"settings": {"max_seq_length": "9"}},
+            "sentence_bert_config.json: max_seq_length is '9': must be an integer or",
+        ),
+        (
+            {"prompts": {"default_prompt_name": "query"}},
+            "config_sentence_transformers.json: default_prompt_name is 'query': only null is supported",
+        ),
+    ],
+)
 def test_unsupported_models(written, arguments, message):
     folder = written(**arguments)
     with pytest.raises(InputError, match=f"^{folder}/{message}"):
@@ -138,5 +190,8 @@ def test_unsupported_models(written, arguments, message):
 
 def test_invalid_modules(tmp_path):
     (tmp_path / "modules.json").write_text('{"path": ""}')
-    with pytest.raises(InputError, match=f"^{tmp_path}/modules.json: must be a list of modules with a type and a path"):
+    with pytest.raises(
+        InputError,
+        match=f"^{tmp_path}/modules.json: must be a list of modules with a type and a path",
+    ):
         read_sentence_transformer(str(tmp_path))

@@ -29,7 +29,9 @@ from tests.encoders import make_encoder, make_features
 ROWS, LENGTH, WIDTH, LAYERS, HEADS, CLASSES = 5, 7, 6, 3, 2, 4
 LENGTHS = (7, 3, 1, 5, 2)
 RNG = np.random.default_rng(3)
-CONFIG = BertConfig(30, 8, 4, 2, 12, max_position_embeddings=16, type_vocab_size=2, initializer_range=0.5)
+CONFIG = BertConfig(
+    30, 8, 4, 2, 12, max_position_embeddings=16, type_vocab_size=2, initializer_range=0.5
+)
 
 
 def normal(*shape):
@@ -50,48 +52,76 @@ def sample_outputs(**shapes):
 def divergence(student, teacher, temperature=1.0):
     """Returns the sums of p * log(p / q) for the teacher's p and the student's q, times T^2:
     [...] for [..., C]."""
-    p, q = (scipy.special.softmax(np.float64(logits) / temperature, axis=-1) for logits in (teacher, student))
+    p, q = (
+        scipy.special.softmax(np.float64(logits) / temperature, axis=-1)
+        for logits in (teacher, student)
+    )
     return temperature**2 * np.sum(p * np.log(p / q), axis=-1)
 
 
 def compute_loss(name, outputs, **options):
-    return float(create_distillation_loss({name: 3.0}, **options)(outputs, FEATURES)[f"{name}_loss"])
+    return float(
+        create_distillation_loss({name: 3.0}, **options)(outputs, FEATURES)[f"{name}_loss"]
+    )
 
 
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
 def test_logits_of_classifiers(temperature):
     student, teacher, outputs = sample_outputs(logits=(ROWS, CLASSES))
     expected = divergence(student["logits"], teacher["logits"], temperature).mean()
-    assert compute_loss("logits", outputs, temperature=temperature) == pytest.approx(expected, rel=1e-4)
+    assert compute_loss("logits", outputs, temperature=temperature) == pytest.approx(
+        expected, rel=1e-4
+    )
 
 
 def test_logits_of_other_tasks():
     student, teacher, outputs = sample_outputs(logits=(ROWS, CLASSES))
-    two_classes = (np.stack([each["logits"], 0 * each["logits"]], axis=-1) for each in (student, teacher))
+    two_classes = (
+        np.stack([each["logits"], 0 * each["logits"]], axis=-1) for each in (student, teacher)
+    )
     assert compute_loss("logits", outputs, logits_loss="sigmoid", temperature=2.0) == pytest.approx(
-        divergence(*two_classes, 2.0).mean(), rel=1e-4)
+        divergence(*two_classes, 2.0).mean(), rel=1e-4
+    )
     assert compute_loss("logits", outputs, logits_loss="number") == pytest.approx(
-        np.sum((student["logits"] - teacher["logits"]) ** 2) / ROWS, rel=1e-5)
+        np.sum((student["logits"] - teacher["logits"]) ** 2) / ROWS, rel=1e-5
+    )
     student, teacher, outputs = sample_outputs(logits=(ROWS, LENGTH, CLASSES))
     assert compute_loss("logits", outputs, logits_loss="tokens") == pytest.approx(
-        divergence(student["logits"][IS_TOKEN], teacher["logits"][IS_TOKEN]).mean(), rel=1e-4)
-    student, teacher, outputs = sample_outputs(start_logits=(ROWS, LENGTH), end_logits=(ROWS, LENGTH))
-    expected = np.mean([divergence(student[name][row, :length], teacher[name][row, :length], 1.5)
-                        for name in student for row, length in enumerate(LENGTHS)])
-    assert compute_loss("logits", outputs, logits_loss="spans", temperature=1.5) == pytest.approx(expected, rel=1e-4)
+        divergence(student["logits"][IS_TOKEN], teacher["logits"][IS_TOKEN]).mean(), rel=1e-4
+    )
+    student, teacher, outputs = sample_outputs(
+        start_logits=(ROWS, LENGTH), end_logits=(ROWS, LENGTH)
+    )
+    expected = np.mean(
+        [
+            divergence(student[name][row, :length], teacher[name][row, :length], 1.5)
+            for name in student
+            for row, length in enumerate(LENGTHS)
+        ]
+    )
+    assert compute_loss("logits", outputs, logits_loss="spans", temperature=1.5) == pytest.approx(
+        expected, rel=1e-4
+    )
 
 
 def test_hidden_states_attention_and_cls():
     """Means over tokens, or pairs of tokens and heads, and sums over layers."""
     student, teacher, outputs = sample_outputs(
-        hidden=(LAYERS, ROWS, LENGTH, WIDTH), cls=(LAYERS, ROWS, WIDTH),
-        attention=(LAYERS, ROWS, LENGTH, LENGTH, HEADS))
+        hidden=(LAYERS, ROWS, LENGTH, WIDTH),
+        cls=(LAYERS, ROWS, WIDTH),
+        attention=(LAYERS, ROWS, LENGTH, LENGTH, HEADS),
+    )
     squares = {name: (student[name] - teacher[name]) ** 2 for name in student}
     is_pair = IS_TOKEN[:, np.newaxis] & IS_TOKEN[:, :, np.newaxis]
-    units = [each["cls"] / np.linalg.norm(each["cls"], axis=-1, keepdims=True) for each in (student, teacher)]
-    expected = {"hidden": squares["hidden"][:, IS_TOKEN].mean(axis=(1, 2)).sum(),
-                "attention": squares["attention"][:, is_pair].mean(axis=(1, 2)).sum(),
-                "cls": ((units[0] - units[1]) ** 2).sum(axis=2).mean(axis=1).sum()}
+    units = [
+        each["cls"] / np.linalg.norm(each["cls"], axis=-1, keepdims=True)
+        for each in (student, teacher)
+    ]
+    expected = {
+        "hidden": squares["hidden"][:, IS_TOKEN].mean(axis=(1, 2)).sum(),
+        "attention": squares["attention"][:, is_pair].mean(axis=(1, 2)).sum(),
+        "cls": ((units[0] - units[1]) ** 2).sum(axis=2).mean(axis=1).sum(),
+    }
     student["attention"][:, 2, 1:] = np.nan  # At padding.
     for each in (student, teacher, outputs):
         each["hidden"], each["cls"] = each["hidden"].swapaxes(0, 1), each["cls"].swapaxes(0, 1)
@@ -106,36 +136,61 @@ def test_weights_of_the_total_and_partial_losses():
     loss = create_distillation_loss(weights, losses.classification_loss)
     complete = loss(outputs, FEATURES)
     assert loss.names == ("loss", "logits_loss", "label_loss", "hidden_loss")
-    assert float(complete["loss"]) == pytest.approx(sum(
-        weight * float(complete[f"{name}_loss"]) for name, weight in weights.items()), rel=1e-6)
+    assert float(complete["loss"]) == pytest.approx(
+        sum(weight * float(complete[f"{name}_loss"]) for name, weight in weights.items()), rel=1e-6
+    )
     normalizers = loss.normalizers(FEATURES)
-    partial = [loss.partial_losses(*tf.nest.map_structure(operator.itemgetter(rows), (outputs, FEATURES)), normalizers)
-               for rows in (slice(0, 2), slice(2, None))]
+    partial = [
+        loss.partial_losses(
+            *tf.nest.map_structure(operator.itemgetter(rows), (outputs, FEATURES)), normalizers
+        )
+        for rows in (slice(0, 2), slice(2, None))
+    ]
     for name in loss.names:
-        assert float(sum(each[name] for each in partial)) == pytest.approx(float(complete[name]), rel=1e-5), name
+        assert float(sum(each[name] for each in partial)) == pytest.approx(
+            float(complete[name]), rel=1e-5
+        ), name
 
 
 @pytest.mark.parametrize("layers", ["padded", "unpadded"])
 def test_losses_are_0_if_the_student_equals_the_teacher(layers):
     features = make_features(CONFIG, LENGTHS)
-    student, teacher = (models.BertClassifier(make_encoder(
-        CONFIG, layers=layers if is_teacher else "padded", last_where_read=is_teacher), CLASSES)
-                        for is_teacher in (False, True))
+    student, teacher = (
+        models.BertClassifier(
+            make_encoder(
+                CONFIG, layers=layers if is_teacher else "padded", last_where_read=is_teacher
+            ),
+            CLASSES,
+        )
+        for is_teacher in (False, True)
+    )
     names = ("hidden", "attention", "cls")
-    outputs = DistilledModel(student, names, lambda features: call_with_inner(teacher, features, names))(features)
+    outputs = DistilledModel(
+        student, names, lambda features: call_with_inner(teacher, features, names)
+    )(features)
     assert [outputs[name].shape[1] for name in names] == [5, 4, 3]
     found = create_distillation_loss(dict.fromkeys(("logits", *names), 1.0))(outputs, features)
-    assert {name: float(value) for name, value in found.items()} == pytest.approx(dict.fromkeys(found, 0.0), abs=1e-7)
+    assert {name: float(value) for name, value in found.items()} == pytest.approx(
+        dict.fromkeys(found, 0.0), abs=1e-7
+    )
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
     encoded = student.encoder(features, return_attention_scores=True)
     bias = (1.0 - MASK[:, np.newaxis, np.newaxis]) * -1e4
     scores = outputs[STUDENT]["attention"][:, 2] + bias
-    np.testing.assert_allclose(tf.nn.softmax(scores), encoded["attention"][2].probabilities, atol=1e-6)
+    np.testing.assert_allclose(
+        tf.nn.softmax(scores), encoded["attention"][2].probabilities, atol=1e-6
+    )
 
 
 def test_a_trained_projection_to_the_hidden_size_of_the_teacher():
-    teacher, student = normal(ROWS, LAYERS + 1, LENGTH, WIDTH), models.BertTokenClassifier(CONFIG, CLASSES)
-    features = {name: tf.ones([ROWS, LENGTH], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+    teacher, student = (
+        normal(ROWS, LAYERS + 1, LENGTH, WIDTH),
+        models.BertTokenClassifier(CONFIG, CLASSES),
+    )
+    features = {
+        name: tf.ones([ROWS, LENGTH], tf.int32)
+        for name in ("input_ids", "input_mask", "segment_ids")
+    }
     projection = Projection(8, WIDTH, WeightInitializer(0.02, 1), name="projection")
     model = DistilledModel(student, ["hidden"], lambda features: {"hidden": teacher}, projection)
     assert len(model.trainable_variables) == len(student.trainable_variables) + 2
@@ -152,12 +207,16 @@ def test_layer_maps():
     assert map_layers("uniform", 2, 5) == (2, 4)
     assert map_layers("last", 3, 6) == (3, 4, 5)
     assert map_layers((0, 0, 5), 3, 6) == (0, 0, 5)
-    for kind, message in (("uniform", "`layer_map`=uniform: the student has 3 layers, but the teacher only 2; list"),
-                          ((0, 2, 1), "`layer_map`=0,2,1: layer 2 does not exist; the teacher has layers 0 to 1"),
-                          ((0,), "`layer_map`=0: lists 1 layers, but the student has 3")):
+    for kind, message in (
+        ("uniform", "`layer_map`=uniform: the student has 3 layers, but the teacher only 2; list"),
+        ((0, 2, 1), "`layer_map`=0,2,1: layer 2 does not exist; the teacher has layers 0 to 1"),
+        ((0,), "`layer_map`=0: lists 1 layers, but the student has 3"),
+    ):
         with pytest.raises(InputError, match=f"^{message}"):
             map_layers(kind, 3, 2)
-    assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict({**CONFIG.to_dict(), "num_hidden_layers": 2})
+    assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict(
+        {**CONFIG.to_dict(), "num_hidden_layers": 2}
+    )
 
 
 THESEUS_LAYERS = (1, 2)
@@ -171,7 +230,9 @@ def make_pair(**options):
     """
     config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     teacher = models.BertClassifier(make_encoder(config, **options), 3)
-    student = models.BertClassifier(make_encoder(student_config(config, THESEUS_LAYERS), **options), 3)
+    student = models.BertClassifier(
+        make_encoder(student_config(config, THESEUS_LAYERS), **options), 3
+    )
     values = {variable.name: variable for variable in teacher.variables}
     for variable in student.variables:
         name = variable.name
@@ -183,7 +244,9 @@ def make_pair(**options):
 
 
 def theseus(student, teacher, rate):
-    return TheseusModel(student, teacher, lambda num_layers: draw_layers(num_layers, rate, 10**9, 0, 7))
+    return TheseusModel(
+        student, teacher, lambda num_layers: draw_layers(num_layers, rate, 10**9, 0, 7)
+    )
 
 
 def test_the_probability_of_a_layer():
@@ -200,7 +263,9 @@ def test_rate_0_computes_the_teacher_and_1_the_student():
         mixed = theseus(student, teacher, rate)(TEXTS, training=True)
         np.testing.assert_allclose(mixed["logits"], alone(TEXTS)["logits"], atol=1e-5)
     assert np.abs(teacher(TEXTS)["logits"] - student(TEXTS)["logits"]).max() > 1e-2
-    np.testing.assert_allclose(theseus(student, teacher, 0.0)(TEXTS)["logits"], student(TEXTS)["logits"])
+    np.testing.assert_allclose(
+        theseus(student, teacher, 0.0)(TEXTS)["logits"], student(TEXTS)["logits"]
+    )
 
 
 def test_replaced_layers_are_not_trained():
@@ -211,5 +276,9 @@ def test_replaced_layers_are_not_trained():
     variables = model.trainable_variables
     assert len(variables) == len(student.trainable_variables)
     for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
-        size = 0.0 if gradient is None else float(tf.reduce_sum(tf.abs(tf.convert_to_tensor(gradient))))
+        size = (
+            0.0
+            if gradient is None
+            else float(tf.reduce_sum(tf.abs(tf.convert_to_tensor(gradient))))
+        )
         assert (size == 0) == ("/layer_" in variable.name), variable.name

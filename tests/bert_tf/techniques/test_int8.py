@@ -18,10 +18,21 @@ from tests.encoders import make_encoder
 from tests.gradients import assert_close, compute_gradients
 
 # LiteRT quantizes matrices of at least 1,024 elements.
-CONFIG = dataclasses.replace(toy_servables.CONFIG, hidden_size=48, num_hidden_layers=2, intermediate_size=96,
-                             initializer_range=0.2, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-PRUNED = dataclasses.replace(CONFIG, attention_heads_per_layer=(3, 2), intermediate_size_per_layer=(64, 40),
-                             embedding_size=24)
+CONFIG = dataclasses.replace(
+    toy_servables.CONFIG,
+    hidden_size=48,
+    num_hidden_layers=2,
+    intermediate_size=96,
+    initializer_range=0.2,
+    hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+)
+PRUNED = dataclasses.replace(
+    CONFIG,
+    attention_heads_per_layer=(3, 2),
+    intermediate_size_per_layer=(64, 40),
+    embedding_size=24,
+)
 
 
 def make_model(config, **options):
@@ -35,8 +46,12 @@ def make_model(config, **options):
 
 @pytest.fixture(scope="module")
 def features(toy_tokenizer):
-    return {name: tf.constant(value) for name, value in toy_tokenizer.encode(
-        toy_servables.TEXTS, ["a dog", "of", "it is " * 20, ""], max_seq_length=24).items()}
+    return {
+        name: tf.constant(value)
+        for name, value in toy_tokenizer.encode(
+            toy_servables.TEXTS, ["a dog", "of", "it is " * 20, ""], max_seq_length=24
+        ).items()
+    }
 
 
 @pytest.mark.extra_large
@@ -45,7 +60,11 @@ def test_the_int8_file_and_the_model_agree(config, toy_tokenizer, tmp_path):
     """To 1e-5; without fake quantization, they differ by more than 2e-3."""
     model = make_model(config, layers="litert")
     servable = ServedClassifier(
-        model, toy_tokenizer, TaskMetadata("classifier", 24, True, tuple("xyz"), pairs=True), static_length=True)
+        model,
+        toy_tokenizer,
+        TaskMetadata("classifier", 24, True, tuple("xyz"), pairs=True),
+        static_length=True,
+    )
     path = tmp_path / "model.tflite"
     path.write_bytes(litert.convert(servable, "int8", lengths=(24,), batch_sizes=(1,)))
     assert max(litert.largest_differences(servable, str(path)).values()) > 2e-3
@@ -54,8 +73,9 @@ def test_the_int8_file_and_the_model_agree(config, toy_tokenizer, tmp_path):
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("options", [{"layers": "unpadded_compiled"}, {"recompute": True},
-                                     {"last_where_read": True}])
+@pytest.mark.parametrize(
+    "options", [{"layers": "unpadded_compiled"}, {"recompute": True}, {"last_where_read": True}]
+)
 def test_gradients_ignore_rounding(features, options, monkeypatch):
     batch = features | {"label_ids": tf.constant([2, 0, 1, 1])}
     model = make_model(CONFIG, **options)
@@ -89,15 +109,27 @@ def test_rows_by_hand():
     np.testing.assert_allclose(found, [[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0, 0, 0]], atol=0.006)
     np.testing.assert_allclose(found[1], np.round(rows[1] / 0.002) * 0.002, atol=1e-6)
     weights = tf.constant([[1.27, 0.1], [0.018, -0.2]])
-    np.testing.assert_allclose(int8.quantize_weights(weights, axis=0),
-                               # 63.5 rounds to even, 64.
-                               [[1.27, 0.2 * 64 / 127], [0.02, -0.2]], atol=1e-6)
+    np.testing.assert_allclose(
+        int8.quantize_weights(weights, axis=0),
+        # 63.5 rounds to even, 64.
+        [[1.27, 0.2 * 64 / 127], [0.02, -0.2]],
+        atol=1e-6,
+    )
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"num_hidden_groups": 1}, "num_hidden_groups is 1; layers that share weights cannot be trained"),
-    ({"embedding_size": 24, "project_embedding_sum": True}, "project_embedding_sum is True; a model with this project"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"num_hidden_groups": 1},
+            "num_hidden_groups is 1; layers that share weights cannot be trained",
+        ),
+        (
+            {"embedding_size": 24, "project_embedding_sum": True},
+            "project_embedding_sum is True; a model with this project",
+        ),
+    ],
+)
 def test_rejected_models(change, message):
     model = models.BertClassifier(dataclasses.replace(CONFIG, **change), 3)
     with pytest.raises(InputError, match=message):

@@ -35,8 +35,11 @@ def test_new_adapters_change_nothing(reference_config, batch):
     assert first.shape == [32, 3 * RANK]  # For query, key, and value.
 
 
-@pytest.mark.parametrize("options", [{}, {"layers": "einsum"}, {"layers": "unpadded"}],
-                         ids=["plain", "einsum", "unpadded"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"layers": "einsum"}, {"layers": "unpadded"}],
+    ids=["plain", "einsum", "unpadded"],
+)
 def test_merged_kernels_compute_the_same(reference_config, batch, options):
     model = make_model(reference_config, **options)
     tensors = {name: tensor.read() for name, tensor in merge_adapters(model_tensors(model)).items()}
@@ -48,7 +51,9 @@ def test_merged_kernels_compute_the_same(reference_config, batch, options):
     np.testing.assert_allclose(traced(), expected, rtol=0, atol=1e-6)
     for name, tensor in model_tensors(model).items():
         if "lora" not in name:
-            np.testing.assert_allclose(tensors.pop(name), tensor.read(), rtol=0, atol=1e-6, err_msg=name)
+            np.testing.assert_allclose(
+                tensors.pop(name), tensor.read(), rtol=0, atol=1e-6, err_msg=name
+            )
     assert not tensors
 
 
@@ -60,7 +65,9 @@ def test_an_adapter_by_hand(reference_config):
     expected = x @ projection.kernel.numpy() + projection.bias.numpy()
     for part in range(3):
         columns = slice(32 * part, 32 * (part + 1))
-        expected[:, columns] += ALPHA / RANK * x @ a[:, RANK * part : RANK * (part + 1)] @ b[:, columns]
+        expected[:, columns] += (
+            ALPHA / RANK * x @ a[:, RANK * part : RANK * (part + 1)] @ b[:, columns]
+        )
     np.testing.assert_allclose(projection(tf.constant(x)), expected, rtol=0, atol=1e-5)
 
 

@@ -18,7 +18,10 @@ CHARACTERS = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE
 def test_the_trie_has_complete_blocks():
     """The kernel checks no bounds."""
     characters = random.Random(3).sample(CHARACTERS[1:], 3001)
-    assert len(normalizer_model.build_trie({character.encode(): 7 for character in characters})) % 256 == 0
+    assert (
+        len(normalizer_model.build_trie({character.encode(): 7 for character in characters})) % 256
+        == 0
+    )
 
 
 def normalize(character, lower_case, strip_accents):
@@ -32,7 +35,9 @@ def normalize(character, lower_case, strip_accents):
     if lower_case and not (strip_accents and result == "Σ"):
         result = result.lower()
     if strip_accents:
-        result = "".join(c for c in unicodedata.normalize("NFD", result) if unicodedata.category(c) != "Mn")
+        result = "".join(
+            c for c in unicodedata.normalize("NFD", result) if unicodedata.category(c) != "Mn"
+        )
     return result
 
 
@@ -44,9 +49,15 @@ def test_every_character(lower_case, strip_accents):
     kernel = tf_text.FastBertNormalizer(model_buffer=model)
     results = kernel.normalize(tf.constant([f"a{character}b" for character in CHARACTERS])).numpy()
     stand_ins = unicode_rules.stand_ins()
-    wanted = [stand_ins.get(character) or normalize(character, lower_case, strip_accents) for character in CHARACTERS]
-    different = [hex(ord(character)) for character, result, want in zip(CHARACTERS, results, wanted, strict=True)
-                 if result.decode() != f"a{want}b"]
+    wanted = [
+        stand_ins.get(character) or normalize(character, lower_case, strip_accents)
+        for character in CHARACTERS
+    ]
+    different = [
+        hex(ord(character))
+        for character, result, want in zip(CHARACTERS, results, wanted, strict=True)
+        if result.decode() != f"a{want}b"
+    ]
     assert not different
 
 
@@ -74,11 +85,16 @@ def test_classes_of_all_characters_are_the_same_on_every_python():
     lines = (
         f"{unicode_rules.category(c)} {unicode_rules.lower(c)!a} {unicode_rules.decompose(c)!a} {c.isspace():d} "
         f"{len(f'a{c}b'.split())} {unicode_rules.is_dropped(c):d}{unicode_rules.is_whitespace(c):d}"
-        f"{unicode_rules.is_punctuation(c):d}{unicode_rules.is_cjk(c):d}" for c in CHARACTERS)
+        f"{unicode_rules.is_punctuation(c):d}{unicode_rules.is_cjk(c):d}"
+        for c in CHARACTERS
+    )
     assert hashlib.sha256("\n".join(lines).encode()).hexdigest() == CLASSES
 
 
 def test_later_characters_are_those_that_a_newer_python_assigns():
     """Python 3.14 assigns more: add them, and decide about characters whose class changes."""
-    assert {c for c in CHARACTERS if (unicode_rules.category(c) == "Cn") != (unicodedata.category(c) == "Cn")} <= (
-        unicode_rules.LATER_CHARACTERS)
+    assert {
+        c
+        for c in CHARACTERS
+        if (unicode_rules.category(c) == "Cn") != (unicodedata.category(c) == "Cn")
+    } <= (unicode_rules.LATER_CHARACTERS)

@@ -18,8 +18,14 @@ def read_records(path):
     found = []
     for serialized in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
         features = tf.train.Example.FromString(serialized).features.feature
-        found.append({name: np.array(feature.int64_list.value, "<i8") if feature.HasField("int64_list")
-                      else np.array(feature.float_list.value, "<f4") for name, feature in features.items()})
+        found.append(
+            {
+                name: np.array(feature.int64_list.value, "<i8")
+                if feature.HasField("int64_list")
+                else np.array(feature.float_list.value, "<f4")
+                for name, feature in features.items()
+            }
+        )
     return found
 
 
@@ -35,5 +41,8 @@ def digest(found):
 
 def contents(folder):
     """Dict of file name to SHA-256, without the descriptions of the run and its shards."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(pathlib.Path(folder).iterdir()) if not path.name.endswith(".json")}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(pathlib.Path(folder).iterdir())
+        if not path.name.endswith(".json")
+    }

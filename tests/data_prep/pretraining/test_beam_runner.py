@@ -16,15 +16,24 @@ pytestmark = pytest.mark.extra_large
 
 SEED, NUM_SHARDS = 5, 7
 SETTINGS = {"max_seq_length": 48, "max_predictions_per_seq": 6, "dupe_factor": 2}
-IN_THIS_PROCESS = {"runner": "direct", "num_workers": 1, "beam_options": "--direct_running_mode=in_memory"}
+IN_THIS_PROCESS = {
+    "runner": "direct",
+    "num_workers": 1,
+    "beam_options": "--direct_running_mode=in_memory",
+}
 
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
     """Two files, one of them .gz. A document continues from the first in the second."""
     folder = tmp_path_factory.mktemp("text")
-    lines = [line for topic in pydoc_data.topics.topics.values() for line in topic.splitlines() if line.strip()]
-    documents = ["\n".join(lines[start:start + 13]) for start in range(0, 2600, 13)]
+    lines = [
+        line
+        for topic in pydoc_data.topics.topics.values()
+        for line in topic.splitlines()
+        if line.strip()
+    ]
+    documents = ["\n".join(lines[start : start + 13]) for start in range(0, 2600, 13)]
     (folder / "a.txt").write_text("\n\n".join(documents[:90]) + "\n")
     with gzip.open(folder / "b.txt.gz", "wt") as file:
         file.write("\n\n".join(documents[90:]))
@@ -36,19 +45,40 @@ def create(folder, texts, runner=IN_THIS_PROCESS, **settings):
 
     `runner`: Settings; empty for the local runner.
     """
-    return job.run(JobSettings(
-        input_file=texts, output_file=str(folder / "a.tfrecord"), vocab_file=VOCAB_FILE, random_seed=SEED,
-        instances=InstanceSettings(**{**SETTINGS, **settings}), num_output_shards=NUM_SHARDS, **runner))
+    return job.run(
+        JobSettings(
+            input_file=texts,
+            output_file=str(folder / "a.tfrecord"),
+            vocab_file=VOCAB_FILE,
+            random_seed=SEED,
+            instances=InstanceSettings(**{**SETTINGS, **settings}),
+            num_output_shards=NUM_SHARDS,
+            **runner,
+        )
+    )
 
 
 def test_worker_processes_create_the_bytes_of_the_local_runner(texts, tmp_path):
     counts, _ = create(tmp_path / "local", texts, {}, do_whole_word_mask=True)
     output = scripts.succeed(
-        "data_prep.create_pretraining_data", runner="direct", num_workers=3, input_file=texts,
-        output_file=tmp_path / "beam" / "a.tfrecord", vocab_file=VOCAB_FILE, random_seed=SEED,
-        num_output_shards=NUM_SHARDS, do_whole_word_mask=True, **SETTINGS)
+        "data_prep.create_pretraining_data",
+        runner="direct",
+        num_workers=3,
+        input_file=texts,
+        output_file=tmp_path / "beam" / "a.tfrecord",
+        vocab_file=VOCAB_FILE,
+        random_seed=SEED,
+        num_output_shards=NUM_SHARDS,
+        do_whole_word_mask=True,
+        **SETTINGS,
+    )
     assert len(contents(tmp_path / "beam")) == NUM_SHARDS
-    create(tmp_path / "one_worker", texts, {"runner": "direct", "num_workers": 1}, do_whole_word_mask=True)
+    create(
+        tmp_path / "one_worker",
+        texts,
+        {"runner": "direct", "num_workers": 1},
+        do_whole_word_mask=True,
+    )
     expected = {path.name: path.read_bytes() for path in (tmp_path / "local").iterdir()}
     assert len(expected) == 2 * NUM_SHARDS + 1
     for folder in ("beam", "one_worker"):  # With the descriptions of the run and its shards.
@@ -56,9 +86,16 @@ def test_worker_processes_create_the_bytes_of_the_local_runner(texts, tmp_path):
     assert set(counts.to_lines(InstanceSettings())[:2]) <= set(output.splitlines())
 
 
-@pytest.mark.parametrize("settings", [
-    {"masking": "dynamic"}, {"objective": "segment_pairs"}, {"objective": "sentence_order", "pack_sequences": True},
-    {"objective": "full_sentences", "masking": "dynamic"}, {"objective": "doc_sentences", "pack_sequences": True}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"masking": "dynamic"},
+        {"objective": "segment_pairs"},
+        {"objective": "sentence_order", "pack_sequences": True},
+        {"objective": "full_sentences", "masking": "dynamic"},
+        {"objective": "doc_sentences", "pack_sequences": True},
+    ],
+)
 def test_records_of_every_objective(texts, tmp_path, settings):
     create(tmp_path / "local", texts, {}, **settings)
     create(tmp_path / "beam", texts, **settings)
@@ -80,45 +117,99 @@ def test_a_second_run_creates_only_missing_shards(texts, tmp_path, capsys):
 def test_errors_of_workers(texts, tmp_path, write, monkeypatch):
     # The first shard has only the first document.
     bad = write("bad.txt", "word " * 200 + "\n\n" + "a line\n\n" * 200)
-    with pytest.raises(InputError, match=r"^shard \d of 7, from byte \d+ of /\S*bad\.txt, would contain one docu"):
+    with pytest.raises(
+        InputError, match=r"^shard \d of 7, from byte \d+ of /\S*bad\.txt, would contain one docu"
+    ):
         create(tmp_path / "new", bad)
     assert not [*(tmp_path / "new").glob("*.partial")]
     (tmp_path / "full" / "a-00000-of-00007.tfrecord.partial").mkdir(parents=True)
-    with pytest.raises(OSError, match=r"^/\S*a-00000-of-00007\.tfrecord: cannot be written: Is a directory$"):
+    with pytest.raises(
+        OSError, match=r"^/\S*a-00000-of-00007\.tfrecord: cannot be written: Is a directory$"
+    ):
         create(tmp_path / "full", texts)
     monkeypatch.setattr(beam_runner, "create_shard", lambda shard, settings: None)
     with pytest.raises(OSError, match=r"a\.tfrecord: 7 of 7 shards do not exist after the run"):
         create(tmp_path / "elsewhere", texts)
 
 
-@pytest.mark.parametrize(("runner", "beam_options", "expected"), [
-    ("spark", "--spark_master_url=spark://host:7077 --own='two words'",
-     {"runner": "SparkRunner", "spark_master_url": "spark://host:7077", "own": "two words"}),
-    ("dask", "--dask_client_address=tcp://host:8786", {"address": "tcp://host:8786", "partition_size": 1}),
-    ("direct", "--direct_num_workers=2 --job_name=records",
-     {"runner": "DirectRunner", "job_name": "records", "direct_num_workers": 2,
-      "direct_running_mode": "multi_processing"}),
-])
+@pytest.mark.parametrize(
+    ("runner", "beam_options", "expected"),
+    [
+        (
+            "spark",
+            "--spark_master_url=spark://host:7077 --own='two words'",
+            {"runner": "SparkRunner", "spark_master_url": "spark://host:7077", "own": "two words"},
+        ),
+        (
+            "dask",
+            "--dask_client_address=tcp://host:8786",
+            {"address": "tcp://host:8786", "partition_size": 1},
+        ),
+        (
+            "direct",
+            "--direct_num_workers=2 --job_name=records",
+            {
+                "runner": "DirectRunner",
+                "job_name": "records",
+                "direct_num_workers": 2,
+                "direct_running_mode": "multi_processing",
+            },
+        ),
+    ],
+)
 def test_options(runner, beam_options, expected):
-    options = beam_runner.create_options(runner, beam_options).get_all_options(retain_unknown_options=True)
+    options = beam_runner.create_options(runner, beam_options).get_all_options(
+        retain_unknown_options=True
+    )
     assert {name: options[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize(("settings", "files", "message"), [
-    ({"runner": "direct", "beam_options": "--jobname=x"}, [], "=--jobname=x: Apache Beam has no option --jobname"),
-    ({"runner": "direct", "beam_options": "--job_name='x"}, [], "`beam_options`=--job_name='x: No closing quotation"),
-    ({"runner": "direct", "beam_options": "--direct_num_workers=two"}, [],
-     "argument --direct_num_workers: invalid int value: 'two'"),
-    ({"runner": "dataflow", "beam_options": "--project=some-project"}, [],
-     "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
-    ({"runner": "dask"}, ["text.txt"], "`runner`=dask: text.txt: must be an absolute path"),
-    ({"runner": "dask", "beam_options": "--dask_client_address=x"}, [],
-     "`beam_options`=--dask_client_address=x: must be tcp://HOST:PORT: missing port number"),
-    ({"runner": "dask", "beam_options": "--dask_scheduler_file=/none/at/all"}, [], "/none/at/all: does not exist"),
-    ({"runner": "dask", "num_workers": 2}, [], "`num_workers`=2: only works with `runner`=local or `runner`=direct"),
-    ({"runner": "dataflow"}, ["gs://bucket/vocab.txt", "corpus/a.txt"],
-     r"`runner`=dataflow: corpus/a\.txt: must be a path that begins with gs://"),
-])
+@pytest.mark.parametrize(
+    ("settings", "files", "message"),
+    [
+        (
+            {"runner": "direct", "beam_options": "--jobname=x"},
+            [],
+            "=--jobname=x: Apache Beam has no option --jobname",
+        ),
+        (
+            {"runner": "direct", "beam_options": "--job_name='x"},
+            [],
+            "`beam_options`=--job_name='x: No closing quotation",
+        ),
+        (
+            {"runner": "direct", "beam_options": "--direct_num_workers=two"},
+            [],
+            "argument --direct_num_workers: invalid int value: 'two'",
+        ),
+        (
+            {"runner": "dataflow", "beam_options": "--project=some-project"},
+            [],
+            "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location",
+        ),
+        ({"runner": "dask"}, ["text.txt"], "`runner`=dask: text.txt: must be an absolute path"),
+        (
+            {"runner": "dask", "beam_options": "--dask_client_address=x"},
+            [],
+            "`beam_options`=--dask_client_address=x: must be tcp://HOST:PORT: missing port number",
+        ),
+        (
+            {"runner": "dask", "beam_options": "--dask_scheduler_file=/none/at/all"},
+            [],
+            "/none/at/all: does not exist",
+        ),
+        (
+            {"runner": "dask", "num_workers": 2},
+            [],
+            "`num_workers`=2: only works with `runner`=local or `runner`=direct",
+        ),
+        (
+            {"runner": "dataflow"},
+            ["gs://bucket/vocab.txt", "corpus/a.txt"],
+            r"`runner`=dataflow: corpus/a\.txt: must be a path that begins with gs://",
+        ),
+    ],
+)
 def test_invalid_options(capfd, settings, files, message):
     with pytest.raises(InputError, match=message):
         job.choose_runner(JobSettings(**settings), files)

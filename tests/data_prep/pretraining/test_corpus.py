@@ -24,7 +24,8 @@ class CharacterTokenizer:
     def tokenize(self, texts):
         rows = [[code - 96 for code in text if 97 <= code <= 122] for text in texts]
         return tf.RaggedTensor.from_row_lengths(
-            tf.constant([id_ for row in rows for id_ in row], tf.int32), list(map(len, rows)))
+            tf.constant([id_ for row in rows for id_ in row], tf.int32), list(map(len, rows))
+        )
 
 
 def read(*paths):
@@ -36,24 +37,30 @@ def read(*paths):
 def tokenize(blocks):
     """The corpus of blocks of text, as `read`."""
     found = corpus.tokenize(blocks, CharacterTokenizer())
-    sentences = [found.tokens[start:stop].tolist() for start, stop in itertools.pairwise(found.sentence_starts)]
+    sentences = [
+        found.tokens[start:stop].tolist()
+        for start, stop in itertools.pairwise(found.sentence_starts)
+    ]
     documents = [sentences[start:stop] for start, stop in itertools.pairwise(found.document_starts)]
     assert (found.num_sentences, found.num_documents) == (len(sentences), len(documents))
     return documents, found
 
 
-@pytest.mark.parametrize("text", [
-    TEXT,
-    b"ab\nc\n\nd",  # no line end at the end
-    b"\n\nab\nc\n\n\n\nd\n\n",  # blank lines anywhere
-    b"ab\r\nc\r\n\r\nd\r\n",
-    b" ab\t\nc \n \t \nd\n",  # only white space
-    "ab\nc\n\u2003\u3000\nd\n".encode(),  # only white space of Unicode
-    # "!" gives no token and ends no document, but a separator character does.
-    b"ab\n!\nc\n\x1c\nd\n",
-    "ab\n\u200b\nc\n\nd\n".encode(),  # a zero-width space, which str.strip() keeps, does not
-    "ab\u2028\u0085\nc\n\nd\n".encode(),  # only \n ends a line
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        b"ab\nc\n\nd",  # no line end at the end
+        b"\n\nab\nc\n\n\n\nd\n\n",  # blank lines anywhere
+        b"ab\r\nc\r\n\r\nd\r\n",
+        b" ab\t\nc \n \t \nd\n",  # only white space
+        "ab\nc\n\u2003\u3000\nd\n".encode(),  # only white space of Unicode
+        # "!" gives no token and ends no document, but a separator character does.
+        b"ab\n!\nc\n\x1c\nd\n",
+        "ab\n\u200b\nc\n\nd\n".encode(),  # a zero-width space, which str.strip() keeps, does not
+        "ab\u2028\u0085\nc\n\nd\n".encode(),  # only \n ends a line
+    ],
+)
 def test_documents(write, text):
     documents, found = read(write("a.txt", text))
     assert documents == DOCUMENTS
@@ -76,7 +83,9 @@ def test_ids_of_large_vocabularies_are_wider(write, monkeypatch):
 def test_blocks_make_no_difference(write, block_bytes):
     # The first document continues in the second file.
     paths = write("a.txt", TEXT[:3]), write("b.txt", TEXT[3:])
-    blocks = [block for path in paths for block, _ in reading.read_blocks(path, block_bytes=block_bytes)]
+    blocks = [
+        block for path in paths for block, _ in reading.read_blocks(path, block_bytes=block_bytes)
+    ]
     assert tokenize(blocks)[0] == DOCUMENTS
 
 

@@ -30,10 +30,22 @@ def cluster(tmp_path):
 
     def start(name, *arguments):
         with open(tmp_path / f"{name}.log", "w", encoding="utf-8") as log:
-            processes.append(subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.{name}", f"--scheduler-file={scheduler_file}",
-                 "--no-dashboard", *arguments], cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY)}))
+            processes.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        f"distributed.cli.{name}",
+                        f"--scheduler-file={scheduler_file}",
+                        "--no-dashboard",
+                        *arguments,
+                    ],
+                    cwd=tmp_path,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+                )
+            )
 
     try:
         start("dask_scheduler", "--host=127.0.0.1", "--port=0")
@@ -48,10 +60,17 @@ def cluster(tmp_path):
 
 
 def test_a_cluster_of_this_machine(tmp_path):
-    flags = {"input_file": pathlib.Path(VOCAB_FILE).with_name("corpus.txt"), "vocab_file": VOCAB_FILE,
-             "num_output_shards": 3, "max_seq_length": 32, "max_predictions_per_seq": 5}
+    flags = {
+        "input_file": pathlib.Path(VOCAB_FILE).with_name("corpus.txt"),
+        "vocab_file": VOCAB_FILE,
+        "num_output_shards": 3,
+        "max_seq_length": 32,
+        "max_predictions_per_seq": 5,
+    }
     scripts.succeed(SCRIPT, **flags, output_file=tmp_path / "local" / "a.tfrecord", num_workers=1)
-    command = scripts.command(SCRIPT, **flags, output_file=tmp_path / "dask" / "a.tfrecord", runner="dask")
+    command = scripts.command(
+        SCRIPT, **flags, output_file=tmp_path / "dask" / "a.tfrecord", runner="dask"
+    )
     done = scripts.run_python(*command[1:])
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 3
@@ -61,19 +80,36 @@ def test_a_cluster_of_this_machine(tmp_path):
 def test_killed_workers_and_a_killed_driver(cluster, tmp_path):
     scheduler_file, workers = cluster
     text = tmp_path / "text.txt"
-    text.write_text("\n\n".join("\n".join(f"The word {i} of {j} is here." for i in range(9)) for j in range(240)))
-    flags = {"input_file": text, "vocab_file": VOCAB_FILE, "num_output_shards": NUM_SHARDS, "dupe_factor": 3,
-             "max_seq_length": 32, "max_predictions_per_seq": 5}
+    text.write_text(
+        "\n\n".join(
+            "\n".join(f"The word {i} of {j} is here." for i in range(9)) for j in range(240)
+        )
+    )
+    flags = {
+        "input_file": text,
+        "vocab_file": VOCAB_FILE,
+        "num_output_shards": NUM_SHARDS,
+        "dupe_factor": 3,
+        "max_seq_length": 32,
+        "max_predictions_per_seq": 5,
+    }
     scripts.succeed(SCRIPT, **flags, output_file=tmp_path / "local" / "a.tfrecord", num_workers=1)
     expected = contents(tmp_path / "local")
-    cluster_flags = {**flags, "runner": "dask", "beam_options": f"--dask_scheduler_file={scheduler_file}"}
+    cluster_flags = {
+        **flags,
+        "runner": "dask",
+        "beam_options": f"--dask_scheduler_file={scheduler_file}",
+    }
 
     def finished(folder):
         return list((tmp_path / folder).glob("*.shard.json"))
 
     folder = tmp_path / "one"
     status, errors = scripts.kill_when(
-        scripts.command(SCRIPT, **cluster_flags, output_file=folder / "a.tfrecord"), None, lambda: finished("one"))
+        scripts.command(SCRIPT, **cluster_flags, output_file=folder / "a.tfrecord"),
+        None,
+        lambda: finished("one"),
+    )
     assert status == -9, errors
     output = scripts.succeed(SCRIPT, **cluster_flags, output_file=folder / "a.tfrecord")
     assert re.search(r"resuming; [1-9]\d* of 12 shards are finished", output)

@@ -24,9 +24,13 @@ def make_text(seed, num_documents):
     """Documents of random sizes, with lines of up to 200 bytes and one to three blank lines
     after each."""
     random_state = random.Random(seed)
-    return b"".join(b"".join(b"x" * random_state.randint(1, 200) + b"\n" for _ in range(random_state.randint(1, 9)))
-                    + random_state.choice([b"\n", b" \t\n", "\u3000\n\n".encode(), b"\n\n\n"])
-                    for _ in range(num_documents))
+    return b"".join(
+        b"".join(
+            b"x" * random_state.randint(1, 200) + b"\n" for _ in range(random_state.randint(1, 9))
+        )
+        + random_state.choice([b"\n", b" \t\n", "\u3000\n\n".encode(), b"\n\n\n"])
+        for _ in range(num_documents)
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -55,12 +59,21 @@ def test_the_maximum_size_increases_the_number_of_parts(write):
     assert len(parts.plan_parts([path], num_parts=3, max_bytes=31)) == 10
 
 
-@pytest.mark.parametrize(("text", "arguments", "message"), [
-    (b"a\nb\nc\n\nd\n", {"num_parts": 3},
-     "9 bytes of text cannot be split into 3 shards: too few documents; decrease"),
-    (b"a sentence\n" * 300, {"max_bytes": 1000},  # must not be read into memory
-     r"a.txt: contains no end of a document in 1,\d\d\d bytes; .* a blank line after each .*`max_shard_mb`=0"),
-])
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        (
+            b"a\nb\nc\n\nd\n",
+            {"num_parts": 3},
+            "9 bytes of text cannot be split into 3 shards: too few documents; decrease",
+        ),
+        (
+            b"a sentence\n" * 300,
+            {"max_bytes": 1000},  # must not be read into memory
+            r"a.txt: contains no end of a document in 1,\d\d\d bytes; .* a blank line after each .*`max_shard_mb`=0",
+        ),
+    ],
+)
 def test_too_few_documents(write, text, arguments, message):
     with pytest.raises(InputError, match=message):
         parts.plan_parts([write("a.txt", text)], **arguments)
@@ -80,11 +93,14 @@ def test_damaged_gzip_files(write, data):
         parts.plan_parts([write("a.gz", data)])
 
 
-@pytest.mark.parametrize(("data", "message"), [
-    ("ab\n\n".encode("utf-16"), "is UTF-16; save the file as UTF-8"),
-    # Without a separator.
-    (b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),
-])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("ab\n\n".encode("utf-16"), "is UTF-16; save the file as UTF-8"),
+        # Without a separator.
+        (b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),
+    ],
+)
 def test_files_that_are_not_text(write, data, message):
     path = write("a.txt", data)
     with pytest.raises(InputError, match=rf"^{path}: {message}$"):

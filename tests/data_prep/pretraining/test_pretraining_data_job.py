@@ -8,32 +8,52 @@ from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_F
 from tests.settings import resolved
 
 
-@pytest.mark.parametrize(("settings_class", "settings", "message"), [
-    (InstanceSettings, {"max_seq_length": 4}, "`max_seq_length`=4: must be at least 5"),
-    (InstanceSettings, {"max_predictions_per_seq": 65536}, "`max_predictions_per_seq`=65536: .* at most 65535"),
-    (InstanceSettings, {"objective": "full_sentences", "short_seq_prob": 0.5},
-     r"`short_seq_prob`=0\.5: cannot be combined with `objective`=full_sentences"),
-])
+@pytest.mark.parametrize(
+    ("settings_class", "settings", "message"),
+    [
+        (InstanceSettings, {"max_seq_length": 4}, "`max_seq_length`=4: must be at least 5"),
+        (
+            InstanceSettings,
+            {"max_predictions_per_seq": 65536},
+            "`max_predictions_per_seq`=65536: .* at most 65535",
+        ),
+        (
+            InstanceSettings,
+            {"objective": "full_sentences", "short_seq_prob": 0.5},
+            r"`short_seq_prob`=0\.5: cannot be combined with `objective`=full_sentences",
+        ),
+    ],
+)
 def test_invalid_settings(settings_class, settings, message):
     with pytest.raises(InputError, match=message):
         settings_class(**settings)
 
 
-@pytest.mark.parametrize(("settings", "expected"), [
-    ({}, 10), ({"masking": "dynamic"}, 1), ({"dupe_factor": 3}, 3), ({"dupe_factor": 4, "masking": "dynamic"}, 4)])
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 10),
+        ({"masking": "dynamic"}, 1),
+        ({"dupe_factor": 3}, 3),
+        ({"dupe_factor": 4, "masking": "dynamic"}, 4),
+    ],
+)
 def test_number_of_passes(settings, expected):
     assert InstanceSettings(**settings).num_passes == expected
 
 
-@pytest.mark.parametrize(("outputs", "message"), [
-    ("out,texts/in", "texts/in: would overwrite an input file"),
-    ("texts/../texts/in", "/in: would overwrite an input file"),
-    ("out,./out", "./out: occurs twice"),
-    ("texts", "texts: must be a file, but is a directory"),
-    ("out,", "out,: contains an empty path"),
-    ("texts/new/out", "texts/new/out: would be read by the next run as `input_file`=texts"),
-    ("link", "link: is a symbolic link to .*nowhere, which does not exist"),
-])
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        ("out,texts/in", "texts/in: would overwrite an input file"),
+        ("texts/../texts/in", "/in: would overwrite an input file"),
+        ("out,./out", "./out: occurs twice"),
+        ("texts", "texts: must be a file, but is a directory"),
+        ("out,", "out,: contains an empty path"),
+        ("texts/new/out", "texts/new/out: would be read by the next run as `input_file`=texts"),
+        ("link", "link: is a symbolic link to .*nowhere, which does not exist"),
+    ],
+)
 def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "link").symlink_to("nowhere")
@@ -42,11 +62,19 @@ def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
         job.check_outputs(["texts/in"], outputs.split(","), "texts")
 
 
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"beam_options": "--region=x"},
-     "`beam_options`=--region=x: cannot be combined with `runner`=local"),
-    ({"output_file": VOCAB_FILE}, f"`output_file`={VOCAB_FILE}: would overwrite `vocab_file`; choose another path"),
-])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"beam_options": "--region=x"},
+            "`beam_options`=--region=x: cannot be combined with `runner`=local",
+        ),
+        (
+            {"output_file": VOCAB_FILE},
+            f"`output_file`={VOCAB_FILE}: would overwrite `vocab_file`; choose another path",
+        ),
+    ],
+)
 def test_invalid_combinations(settings, message):
     settings = {"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, **settings}
     with pytest.raises(InputError, match=f"^{message}$"):
@@ -55,5 +83,7 @@ def test_invalid_combinations(settings, message):
 
 def test_runner_without_apache_beam(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"`runner`=spark: requires Apache Beam; run pip install -e '\.\[beam\]'"):
+    with pytest.raises(
+        InputError, match=r"`runner`=spark: requires Apache Beam; run pip install -e '\.\[beam\]'"
+    ):
         job.choose_runner(JobSettings(runner="spark"), [])

@@ -20,10 +20,16 @@ SCRIPT = "data_prep.create_pretraining_data"
 
 def create(folder, text=CORPUS_FILE, num_output_shards=4, num_workers=None):
     """Creates shards of a text."""
-    return job.run(JobSettings(
-        input_file=str(text), output_file=str(folder / "a.tfrecord"), vocab_file=VOCAB_FILE,
-        instances=InstanceSettings(max_seq_length=64, dupe_factor=9), num_output_shards=num_output_shards,
-        num_workers=num_workers))
+    return job.run(
+        JobSettings(
+            input_file=str(text),
+            output_file=str(folder / "a.tfrecord"),
+            vocab_file=VOCAB_FILE,
+            instances=InstanceSettings(max_seq_length=64, dupe_factor=9),
+            num_output_shards=num_output_shards,
+            num_workers=num_workers,
+        )
+    )
 
 
 def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
@@ -36,7 +42,12 @@ def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
 def find_children(process):
     """Returns the IDs of the processes that a process started and that still exist."""
     try:
-        return [int(child) for child in pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+        return [
+            int(child)
+            for child in pathlib.Path(f"/proc/{process}/task/{process}/children")
+            .read_text()
+            .split()
+        ]
     except FileNotFoundError:  # it has ended
         return []
 
@@ -47,8 +58,15 @@ def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path):
     text, folder = tmp_path / "text.txt", tmp_path / "killed"
     text.write_bytes((pathlib.Path(CORPUS_FILE).read_bytes().rstrip() + b"\n\n") * 20)
     command = scripts.command(
-        SCRIPT, input_file=text, output_file=folder / "a.tfrecord", vocab_file=VOCAB_FILE, dupe_factor=9,
-        num_output_shards=8, num_workers=2, max_seq_length=64)
+        SCRIPT,
+        input_file=text,
+        output_file=folder / "a.tfrecord",
+        vocab_file=VOCAB_FILE,
+        dupe_factor=9,
+        num_output_shards=8,
+        num_workers=2,
+        max_seq_length=64,
+    )
     endings = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "ended by SIGTERM")}
     for signal_number in (signal.SIGKILL, *endings):
         num_finished = len(list(folder.glob("*.tfrecord")))
@@ -73,7 +91,8 @@ def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path):
         errors = process.communicate()[1]
         assert process.returncode == 1
         assert errors.splitlines()[-1].startswith(
-            "create_pretraining_data.py: a worker process was killed, often for lack of memory; to continue, run the")
+            "create_pretraining_data.py: a worker process was killed, often for lack of memory; to continue, run the"
+        )
     done = scripts.run(command)
     assert done.returncode == 0, done.stderr
     assert "of 8 shards are finished, " in done.stdout

@@ -9,9 +9,17 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from data_prep.records import reader
 
-RECORDS = [b"", b"a", b"abc", b"123456789", bytes(32), b"\xff" * 32, random.Random(3).randbytes(1001),
-           random.Random(4).randbytes(4096),
-           *(random.Random(size).randbytes(size) for size in (255, 256, 257, 511, 512, 513, 100_003))]
+RECORDS = [
+    b"",
+    b"a",
+    b"abc",
+    b"123456789",
+    bytes(32),
+    b"\xff" * 32,
+    random.Random(3).randbytes(1001),
+    random.Random(4).randbytes(4096),
+    *(random.Random(size).randbytes(size) for size in (255, 256, 257, 511, 512, 513, 100_003)),
+]
 
 
 def write_records(path, records):
@@ -30,28 +38,35 @@ def read(path):
 def test_reads_files_of_tensorflow(tmp_path):
     path = tmp_path / "a"
     write_records(path, RECORDS)
-    offsets = [sum(16 + len(record) for record in RECORDS[:number]) for number in range(len(RECORDS))]
+    offsets = [
+        sum(16 + len(record) for record in RECORDS[:number]) for number in range(len(RECORDS))
+    ]
     assert read(path) == list(zip(offsets, RECORDS, strict=True))
 
 
 def test_a_compressed_file(tmp_path):
     path = tmp_path / "a.tfrecord.gz"
     path.write_bytes(gzip.compress(b"record" * 9))
-    with pytest.raises(InputError, match=r"a\.tfrecord\.gz: is compressed, but records are only read uncompressed;"):
+    with pytest.raises(
+        InputError, match=r"a\.tfrecord\.gz: is compressed, but records are only read uncompressed;"
+    ):
         read(path)
 
 
-@pytest.mark.parametrize(("size", "flipped", "message"), [
-    (0, None, "a: is empty"),
-    (3, None, "a: is truncated; contains 0 complete records up to byte 0"),
-    (21, None, "a: is truncated; contains 1 complete records up to byte 20"),
-    (40, None, "a: is truncated; contains 1 complete records"),
-    (41, 0, "a: is not a TFRecord file; no record begins at byte 0"),
-    (41, 7, "a: is not a TFRecord file"),  # the length exceeds the file
-    (41, 13, "a: record 0, at byte 0, is corrupted: its checksum is wrong"),
-    (41, 20, "a: is corrupted after 1 records; no record begins at byte 20"),
-    (41, 40, "a: record 1, at byte 20, is corrupted"),
-])
+@pytest.mark.parametrize(
+    ("size", "flipped", "message"),
+    [
+        (0, None, "a: is empty"),
+        (3, None, "a: is truncated; contains 0 complete records up to byte 0"),
+        (21, None, "a: is truncated; contains 1 complete records up to byte 20"),
+        (40, None, "a: is truncated; contains 1 complete records"),
+        (41, 0, "a: is not a TFRecord file; no record begins at byte 0"),
+        (41, 7, "a: is not a TFRecord file"),  # the length exceeds the file
+        (41, 13, "a: record 0, at byte 0, is corrupted: its checksum is wrong"),
+        (41, 20, "a: is corrupted after 1 records; no record begins at byte 20"),
+        (41, 40, "a: record 1, at byte 20, is corrupted"),
+    ],
+)
 def test_truncated_and_damaged_files(tmp_path, size, flipped, message):
     path = tmp_path / "a"
     data = bytearray(write_records(path, [b"abcd", b"efghi"]))

@@ -11,14 +11,20 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from data_prep import records
 
-FEATURES = (records.Feature("ids", 5), records.Feature("weights", 3, is_float=True), records.Feature("label", 1))
+FEATURES = (
+    records.Feature("ids", 5),
+    records.Feature("weights", 3, is_float=True),
+    records.Feature("label", 1),
+)
 
 
 def make_columns(num_records):
     """Columns for FEATURES."""
-    return {"ids": np.arange(num_records * 5).reshape(num_records, 5) * 20_000,
-            "weights": np.arange(num_records * 3, dtype=np.float32).reshape(num_records, 3) / 7,
-            "label": np.arange(num_records)[:, np.newaxis] % 2}
+    return {
+        "ids": np.arange(num_records * 5).reshape(num_records, 5) * 20_000,
+        "weights": np.arange(num_records * 3, dtype=np.float32).reshape(num_records, 3) / 7,
+        "label": np.arange(num_records)[:, np.newaxis] % 2,
+    }
 
 
 @pytest.mark.parametrize("length", [1, 126, 127, 128, 16400])  # sizes of one, two, and three bytes
@@ -34,7 +40,8 @@ def test_a_record_of_one_feature_has_the_bytes_of_protobuf(tmp_path, length, dty
         example = tf.train.Example()
         feature = example.features.feature[features[0].name]
         (feature.float_list if dtype is float else feature.int64_list).value.extend(
-            row if dtype is float else map(int, row))
+            row if dtype is float else map(int, row)
+        )
         assert record == example.SerializeToString()
 
 
@@ -49,19 +56,33 @@ def test_parse_returns_the_written_numbers(tmp_path):
     assert (writer.num_records, writer.num_bytes) == (7, len(data))
     assert writer.sha256.digest() == hashlib.sha256(data).digest()
 
-    (parsed,) = tf.data.TFRecordDataset(path).batch(7).map(lambda batch: records.parse(batch, FEATURES))
+    (parsed,) = (
+        tf.data.TFRecordDataset(path).batch(7).map(lambda batch: records.parse(batch, FEATURES))
+    )
     assert {name: value.dtype for name, value in parsed.items()} == {
-        "ids": tf.int32, "weights": tf.float32, "label": tf.int32}
+        "ids": tf.int32,
+        "weights": tf.float32,
+        "label": tf.int32,
+    }
     for name, value in parsed.items():
         np.testing.assert_array_equal(value, columns[name])
     with pytest.raises(tf.errors.InvalidArgumentError, match="ids"):
-        records.parse(tf.stack(list(tf.data.TFRecordDataset(path))), (records.Feature("ids", 6), *FEATURES[1:]))
+        records.parse(
+            tf.stack(list(tf.data.TFRecordDataset(path))),
+            (records.Feature("ids", 6), *FEATURES[1:]),
+        )
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda columns: columns.update(ids=columns["ids"][:, :4]), r"ids has shape \[3, 4\]; .*\[batch, 5\]"),
-    (lambda columns: columns.update(label=-columns["label"]), "label contains -1"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda columns: columns.update(ids=columns["ids"][:, :4]),
+            r"ids has shape \[3, 4\]; .*\[batch, 5\]",
+        ),
+        (lambda columns: columns.update(label=-columns["label"]), "label contains -1"),
+    ],
+)
 def test_invalid_columns(change, message):
     columns = make_columns(3)
     change(columns)

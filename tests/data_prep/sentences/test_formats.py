@@ -25,12 +25,26 @@ def read(content, text_format):
     return [document for document in documents if document], decoder.num_garbled
 
 
-@pytest.mark.parametrize(("content", "expected"), [
-    ("", "text"), ("\n \n", "text"), ("A line.\n", "text"), ("<doc of something\n", "text"), ("<docs>\n", "text"),
-    ("{A brace}\n", "text"), ("{" * 100_000, "text"), ("[1]\n", "text"), ("\n\n" + DOC, "doc"), ("\ufeff" + DOC, "doc"),
-    ('{"text": "a"}\n', "json"), ('\ufeff \n{"id": 1, "text": ""}', "json"), (b"\xff\n", "text"),
-    ('{"text": "' + "x" * 100_000 + '"}', "json"), ('{"body": "a"}', "json"),
-])
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", "text"),
+        ("\n \n", "text"),
+        ("A line.\n", "text"),
+        ("<doc of something\n", "text"),
+        ("<docs>\n", "text"),
+        ("{A brace}\n", "text"),
+        ("{" * 100_000, "text"),
+        ("[1]\n", "text"),
+        ("\n\n" + DOC, "doc"),
+        ("\ufeff" + DOC, "doc"),
+        ('{"text": "a"}\n', "json"),
+        ('\ufeff \n{"id": 1, "text": ""}', "json"),
+        (b"\xff\n", "text"),
+        ('{"text": "' + "x" * 100_000 + '"}', "json"),
+        ('{"body": "a"}', "json"),
+    ],
+)
 @pytest.mark.parametrize("name", ["a", "a.gz"])
 def test_detection(write, name, content, expected):
     data = content if isinstance(content, bytes) else content.encode()
@@ -47,20 +61,31 @@ def test_plain_text():
 
 
 def test_json():
-    lines = [{"title": "T", "text": "One.\nTwo &lt;b&gt; &amp;lt;.\n\nThree."}, {"text": ""}, {"text": "Four.\n"}]
+    lines = [
+        {"title": "T", "text": "One.\nTwo &lt;b&gt; &amp;lt;.\n\nThree."},
+        {"text": ""},
+        {"text": "Four.\n"},
+    ]
     text = "\n\n".join(json.dumps(line) for line in lines)
     assert read(text, "json") == ([["One.", "Two <b> &lt;."], ["Three."], ["Four."]], 0)
     assert read('{"text": "a\\ud800b"}', "json") == ([["a\U0010ffffb"]], 0)
 
 
-@pytest.mark.parametrize("line", ["text", "[1]", '{"text": 3}', '{"text": "a"', "[" * 100_000, "1" * 5000])
+@pytest.mark.parametrize(
+    "line", ["text", "[1]", '{"text": 3}', '{"text": "a"', "[" * 100_000, "1" * 5000]
+)
 def test_invalid_json(line):
-    with pytest.raises(InputError, match=r"a\.txt: the line from byte 14 is not a JSON object with a string for the"):
+    with pytest.raises(
+        InputError,
+        match=r"a\.txt: the line from byte 14 is not a JSON object with a string for the",
+    ):
         read(f'{{"text": "a"}}\n{line}\n', "json")
 
 
 def test_documents_of_wikiextractor():
     """Titles and tags are dropped, entities are decoded, and a blank line does not end a
     document."""
-    text = f'{DOC}\n<doc id="2" title="Y">\nY\n\n</doc>\n<doc id="3" title="Z">\nZ is it.\n\nMore.\n'
+    text = (
+        f'{DOC}\n<doc id="2" title="Y">\nY\n\n</doc>\n<doc id="3" title="Z">\nZ is it.\n\nMore.\n'
+    )
     assert read(text, "doc") == ([["A <b> &amp; c.", 'The "X" of'], ["Z is it.", "More."]], 0)

@@ -12,12 +12,18 @@ from tests import scripts
 
 SCRIPT = "data_prep.split_sentences"
 TEXT = "It begins. It goes on.\nIt ends.\n\n"
-ENGLISH = "".join(f"The story of number {number}. It is by Dr. {name}.\nA second paragraph! It ends.\n\n"
-                  for number, name in enumerate(["Smith", "Jones", "Brown", "Wilson"] * 5))
+ENGLISH = "".join(
+    f"The story of number {number}. It is by Dr. {name}.\nA second paragraph! It ends.\n\n"
+    for number, name in enumerate(["Smith", "Jones", "Brown", "Wilson"] * 5)
+)
 SENTENCES = ENGLISH.replace(". It is", ".\nIt is").replace("! It", "!\nIt")
 WIKI = [f"Article {number} begins. It goes on.\n\nIt ends &amp; stops." for number in range(8)]
-WIKI_SENTENCES = "".join(f"Article {number} begins.\nIt goes on.\n{{}}It ends & stops.\n\n" for number in range(8))
-EXPECTED = (SENTENCES + WIKI_SENTENCES.format(*["\n"] * 8) + WIKI_SENTENCES.format(*[""] * 8)).encode()
+WIKI_SENTENCES = "".join(
+    f"Article {number} begins.\nIt goes on.\n{{}}It ends & stops.\n\n" for number in range(8)
+)
+EXPECTED = (
+    SENTENCES + WIKI_SENTENCES.format(*["\n"] * 8) + WIKI_SENTENCES.format(*[""] * 8)
+).encode()
 
 
 @pytest.fixture
@@ -25,8 +31,13 @@ def texts(write):
     """Value of input_file: a file of each format. The last document of a file has no blank line."""
     json_lines = "".join(json.dumps({"title": "T", "text": text}) + "\n" for text in WIKI)
     docs = "".join(f'<doc id="1" title="T">\nT\n\n{text}\n\n</doc>\n' for text in WIKI)
-    return ",".join([write("a.txt", ENGLISH.rstrip()), write("b.jsonl", json_lines),
-                     write("c.gz", gzip.compress(docs.encode()))])
+    return ",".join(
+        [
+            write("a.txt", ENGLISH.rstrip()),
+            write("b.jsonl", json_lines),
+            write("c.gz", gzip.compress(docs.encode())),
+        ]
+    )
 
 
 def split(tmp_path, input_file, **settings):
@@ -42,16 +53,25 @@ def read(folder):
 def test_sentences_and_counts(tmp_path, texts, capsys):
     counts = split(tmp_path, texts)
     assert read(tmp_path / "out") == {"sentences.txt": EXPECTED}
-    num_bytes = sum(len((gzip.open if path.endswith(".gz") else open)(path, "rb").read()) for path in texts.split(","))
-    assert counts == job.Counts(num_bytes, num_documents=44, num_sentences=80 + 48, num_written=len(EXPECTED))
-    assert capsys.readouterr().out.splitlines()[1] == "wrote    44 documents, 128 sentences, 0.00 MB"
+    num_bytes = sum(
+        len((gzip.open if path.endswith(".gz") else open)(path, "rb").read())
+        for path in texts.split(",")
+    )
+    assert counts == job.Counts(
+        num_bytes, num_documents=44, num_sentences=80 + 48, num_written=len(EXPECTED)
+    )
+    assert (
+        capsys.readouterr().out.splitlines()[1] == "wrote    44 documents, 128 sentences, 0.00 MB"
+    )
 
 
 @pytest.mark.parametrize("num_files", [2, 3, 9, 20])
 def test_several_files_contain_the_same_documents(tmp_path, texts, num_files):
     split(tmp_path, texts, num_output_shards=num_files)
     contents = read(tmp_path / "out")
-    assert list(contents) == [f"sentences-{number:05}-of-{num_files:05}.txt" for number in range(num_files)]
+    assert list(contents) == [
+        f"sentences-{number:05}-of-{num_files:05}.txt" for number in range(num_files)
+    ]
     assert b"".join(contents.values()) == EXPECTED
     assert all(content.endswith(b"\n\n") for content in contents.values())
     assert max(map(len, contents.values())) < 2 * len(EXPECTED) / num_files + 200
@@ -60,18 +80,27 @@ def test_several_files_contain_the_same_documents(tmp_path, texts, num_files):
 def test_bytes_that_are_not_utf8(tmp_path, write, capsys):
     split(tmp_path, write("a.txt", b"caf\xe9 one.\n\xff\xfe\nTwo.\n"))
     assert read(tmp_path / "out") == {"sentences.txt": b"caf one.\n\nTwo.\n\n"}
-    assert capsys.readouterr().out.endswith("note: 2 lines contain bytes that are not UTF-8, which are ignored\n")
+    assert capsys.readouterr().out.endswith(
+        "note: 2 lines contain bytes that are not UTF-8, which are ignored\n"
+    )
 
 
-@pytest.mark.parametrize("content", ["", "\n \n", '{"text": ""}\n{"text": " \\n"}\n', '<doc title="T">\nT\n\n</doc>\n'])
+@pytest.mark.parametrize(
+    "content", ["", "\n \n", '{"text": ""}\n{"text": " \\n"}\n', '<doc title="T">\nT\n\n</doc>\n']
+)
 def test_text_without_sentences(tmp_path, write, content):
-    with pytest.raises(InputError, match=r"^no sentence in \S*a\.txt; input files must have text in one of the"):
+    with pytest.raises(
+        InputError, match=r"^no sentence in \S*a\.txt; input files must have text in one of the"
+    ):
         split(tmp_path, write("a.txt", content))
     assert read(tmp_path / "out") == {}
 
 
 def test_too_little_text_for_the_files(tmp_path, write):
-    with pytest.raises(InputError, match=r"^`num_output_shards`=3: the text has too few documents for this number of"):
+    with pytest.raises(
+        InputError,
+        match=r"^`num_output_shards`=3: the text has too few documents for this number of",
+    ):
         split(tmp_path, write("a.txt", TEXT * 2), num_output_shards=3)
     assert read(tmp_path / "out") == {}
 
@@ -87,7 +116,10 @@ def test_an_error_keeps_the_files_of_the_run_before(tmp_path, write):
 
 def test_files_of_a_run_with_another_number_of_files(tmp_path, texts):
     split(tmp_path, texts, num_output_shards=2)
-    with pytest.raises(InputError, match=r"out: contains sentences-0000\d-of-00002\.txt, of a run with another `num_"):
+    with pytest.raises(
+        InputError,
+        match=r"out: contains sentences-0000\d-of-00002\.txt, of a run with another `num_",
+    ):
         split(tmp_path, texts)
 
 
@@ -97,8 +129,10 @@ def test_a_killed_run_leaves_no_output_and_can_be_repeated(tmp_path, write):
     flags = {"input_file": "text.txt", "output_dir": "out", "num_output_shards": 4}
     folder = tmp_path / "out"
     status, errors = scripts.kill_when(
-        scripts.command(SCRIPT, **flags), tmp_path,
-        lambda: any(path.stat().st_size for path in folder.glob("*.partial")))
+        scripts.command(SCRIPT, **flags),
+        tmp_path,
+        lambda: any(path.stat().st_size for path in folder.glob("*.partial")),
+    )
     assert status == -9, errors
     assert not list(folder.glob("*.txt"))
     scripts.succeed(SCRIPT, tmp_path, **flags)
@@ -107,7 +141,10 @@ def test_a_killed_run_leaves_no_output_and_can_be_repeated(tmp_path, write):
 
 @pytest.mark.parametrize("language", ["EN", "e", "english", "en_US", "en-", "", "한"])
 def test_invalid_languages(language):
-    with pytest.raises(InputError, match=f"^`language`={language}: must be a lowercase code of Wikipedia, such as en"):
+    with pytest.raises(
+        InputError,
+        match=f"^`language`={language}: must be a lowercase code of Wikipedia, such as en",
+    ):
         SentenceSettings(language=language)
 
 
@@ -116,17 +153,33 @@ def test_valid_languages(language):
     assert SentenceSettings(language=language).language == language
 
 
-@pytest.mark.parametrize(("flags", "message"), [
-    ({"input_file": "a.txt,out/sentences.txt", "output_dir": "out"},
-     "`output_dir`=out: would overwrite `input_file`=out/sentences.txt"),
-    ({"input_file": "a.txt", "output_dir": "folder"},
-     "`output_dir`=folder/sentences.txt: is not a regular file; choose another path"),
-    ({"input_file": "out/s*", "output_dir": "out"}, "`output_dir`=out: would overwrite `input_file`="),
-    ({"input_file": "out/*.txt", "output_dir": "out"}, "`output_dir`=out: would "),
-])
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            {"input_file": "a.txt,out/sentences.txt", "output_dir": "out"},
+            "`output_dir`=out: would overwrite `input_file`=out/sentences.txt",
+        ),
+        (
+            {"input_file": "a.txt", "output_dir": "folder"},
+            "`output_dir`=folder/sentences.txt: is not a regular file; choose another path",
+        ),
+        (
+            {"input_file": "out/s*", "output_dir": "out"},
+            "`output_dir`=out: would overwrite `input_file`=",
+        ),
+        ({"input_file": "out/*.txt", "output_dir": "out"}, "`output_dir`=out: would "),
+    ],
+)
 def test_invalid_flags(tmp_path, monkeypatch, write, flags, message):
     monkeypatch.chdir(tmp_path)
-    for path in ("a.txt", "texts/b.txt", "out/c.txt", "out/sentences.txt", "folder/sentences.txt/d.txt"):
+    for path in (
+        "a.txt",
+        "texts/b.txt",
+        "out/c.txt",
+        "out/sentences.txt",
+        "folder/sentences.txt/d.txt",
+    ):
         write(path, TEXT)
     with pytest.raises(InputError, match=message):
         scripts.run_here(SCRIPT, **{"input_file": "a.txt,texts", "output_dir": "new", **flags})

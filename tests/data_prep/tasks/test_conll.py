@@ -12,8 +12,11 @@ IOBES = ["B-PER", "E-PER", "S-PER", "O", "B-LOC", "I-LOC", "E-LOC", "O", "S-ORG"
 
 
 def test_conll_2003(write):
-    path = write("words.txt", "-DOCSTART- -X- O O\n\nAnna NNP I-NP I-PER\nlives  VBZ I-VP O \n\n\n"
-                 "-DOCSTART- -X- O O\n\nRome NNP I-NP I-LOC\r\nAnna NNP I-NP I-PER\n. . O O")
+    path = write(
+        "words.txt",
+        "-DOCSTART- -X- O O\n\nAnna NNP I-NP I-PER\nlives  VBZ I-VP O \n\n\n"
+        "-DOCSTART- -X- O O\n\nRome NNP I-NP I-LOC\r\nAnna NNP I-NP I-PER\n. . O O",
+    )
     sentences = conll.read_sentences(path, label_column=-1)
     assert sentences.words == [["Anna", "lives"], ["Rome", "Anna", "."]]
     assert sentences.labels == [["B-PER", "O"], ["B-LOC", "B-PER", "O"]]
@@ -30,7 +33,9 @@ def test_conll_2003(write):
 
 
 def test_tabs_and_invalid_bytes(write):
-    sentences = conll.read_sentences(write("words.txt", "\ufeffO\t1\tAn na\nB-PER\t2\t\xa0\n \nO\t\ti\u2028n"), 2, 0)
+    sentences = conll.read_sentences(
+        write("words.txt", "\ufeffO\t1\tAn na\nB-PER\t2\t\xa0\n \nO\t\ti\u2028n"), 2, 0
+    )
     assert sentences.words == [["An na", "\xa0"], ["i\u2028n"]]
     assert sentences.labels == [["O", "B-PER"], ["O"]]
     latin = conll.read_sentences(write("latin.txt", b"a O\ncaf\xe9 O\n"))
@@ -42,23 +47,40 @@ def test_spaces_around_a_label_are_not_part_of_it(write):
     assert (sentences.words, sentences.labels) == ([["a ", "b", "c"]], [["B-X", "I-X", "O"]])
 
 
-@pytest.mark.parametrize(("labels", "expected"), [
-    (IOB1, IOB2), (IOB2, IOB2), (IOBES, IOB2),
-    # Invalid in all schemes.
-    (["E-PER", "I-LOC", "O", "I-LOC", "E-PER"], ["B-PER", "B-LOC", "O", "B-LOC", "B-PER"])])
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (IOB1, IOB2),
+        (IOB2, IOB2),
+        (IOBES, IOB2),
+        # Invalid in all schemes.
+        (["E-PER", "I-LOC", "O", "I-LOC", "E-PER"], ["B-PER", "B-LOC", "O", "B-LOC", "B-PER"]),
+    ],
+)
 def test_conversion_to_iob2(labels, expected):
     assert conll.to_iob2(labels) == expected
 
 
-@pytest.mark.parametrize(("text", "columns", "message"), [
-    ("a O\nb X O\n", (0, -1), r"words\.txt:2: has 3 columns, but line 1 has 2"),
-    ("a O\n", (0, 2), r"words\.txt:1: column 2 does not exist; the row has 2 columns: 0 to 1, or -2 to -1"),
-    ("a\tO\nb\t\n", (0, 1), r"words\.txt:2: column 1 is empty"),
-    ("a\nb\n", (0, -1), r"words\.txt:1: of 1 columns, 0 and -1 are the same"),
-    ("a B-X\nb X\n", (0, 1), r"words\.txt:2: label 'X': must be O, or an entity type with the prefix B-"),
-    ("-DOCSTART- O\n\n", (0, 1), r"words\.txt: contains no words"),
-    ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O'; check the label column"),
-])
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("a O\nb X O\n", (0, -1), r"words\.txt:2: has 3 columns, but line 1 has 2"),
+        (
+            "a O\n",
+            (0, 2),
+            r"words\.txt:1: column 2 does not exist; the row has 2 columns: 0 to 1, or -2 to -1",
+        ),
+        ("a\tO\nb\t\n", (0, 1), r"words\.txt:2: column 1 is empty"),
+        ("a\nb\n", (0, -1), r"words\.txt:1: of 1 columns, 0 and -1 are the same"),
+        (
+            "a B-X\nb X\n",
+            (0, 1),
+            r"words\.txt:2: label 'X': must be O, or an entity type with the prefix B-",
+        ),
+        ("-DOCSTART- O\n\n", (0, 1), r"words\.txt: contains no words"),
+        ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O'; check the label column"),
+    ],
+)
 def test_invalid_files(write, text, columns, message):
     with pytest.raises(InputError, match=message):
         conll.find_label_names(conll.read_sentences(write("words.txt", text), *columns))
@@ -69,7 +91,8 @@ def test_predictions_are_an_additional_column(write, tmp_path):
     sentences = conll.read_sentences(write("words.txt", text), label_column=-1)
     conll.write_predictions(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
     assert (tmp_path / "out").read_text() == (
-        "-DOCSTART- -X- O O\n\nAnna  NNP I-PER B-PER\n\n\nin\tIN\tO\tO\nRome\tNNP\tI-LOC\tB-LOC\n")
+        "-DOCSTART- -X- O O\n\nAnna  NNP I-PER B-PER\n\n\nin\tIN\tO\tO\nRome\tNNP\tI-LOC\tB-LOC\n"
+    )
 
 
 def word(number, tag):
@@ -77,14 +100,22 @@ def word(number, tag):
     return f"{number}\ta\t_\t{tag}" + 6 * "\t_" + "\n"
 
 
-LABELED = ("# text = Don't stop\n1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tA=1\n1\tDo\tdo\tAUX\tVB\tMood=Imp\t_\t_\t_\t_\n"
-           "2\tn't\tnot\tPART\tRB\t_\t_\t_\t_\t_\n2.1\tyou\t_\t_\t_\t_\t_\t_\t3:nsubj\t_\n"
-           "3\tstop\tstop\tVERB\tVB\tMood=Imp|VerbForm=Fin\t_\t_\t_\t_\n\n\n1\tJa\tja\tINTJ\tUH\t_\t_\t_\t_\t_\n")
+LABELED = (
+    "# text = Don't stop\n1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tA=1\n1\tDo\tdo\tAUX\tVB\tMood=Imp\t_\t_\t_\t_\n"
+    "2\tn't\tnot\tPART\tRB\t_\t_\t_\t_\t_\n2.1\tyou\t_\t_\t_\t_\t_\t_\t3:nsubj\t_\n"
+    "3\tstop\tstop\tVERB\tVB\tMood=Imp|VerbForm=Fin\t_\t_\t_\t_\n\n\n1\tJa\tja\tINTJ\tUH\t_\t_\t_\t_\t_\n"
+)
 
 
-@pytest.mark.parametrize(("column", "labels"), [
-    ("upos", [["AUX", "PART", "VERB"], ["INTJ"]]), ("xpos", [["VB", "RB", "VB"], ["UH"]]),
-    ("feats", [["Mood=Imp", "_", "Mood=Imp|VerbForm=Fin"], ["_"]]), (None, None)])
+@pytest.mark.parametrize(
+    ("column", "labels"),
+    [
+        ("upos", [["AUX", "PART", "VERB"], ["INTJ"]]),
+        ("xpos", [["VB", "RB", "VB"], ["UH"]]),
+        ("feats", [["Mood=Imp", "_", "Mood=Imp|VerbForm=Fin"], ["_"]]),
+        (None, None),
+    ],
+)
 def test_labels_of_words(write, column, labels):
     """Multiword tokens and empty nodes have no labels, and heads can be unspecified."""
     sentences = conll.read_sentences(write("a.conllu", LABELED), label_column=column)
@@ -94,15 +125,22 @@ def test_labels_of_words(write, column, labels):
 
 def test_predictions_replace_a_column(write, tmp_path):
     sentences = conll.read_sentences(write("a.conllu", LABELED.replace("VERB", "_")))
-    conll.write_predictions(tmp_path / "b.conllu", sentences, [["AUX", "PART", "VERB"], ["INTJ"]], "upos")
+    conll.write_predictions(
+        tmp_path / "b.conllu", sentences, [["AUX", "PART", "VERB"], ["INTJ"]], "upos"
+    )
     assert (tmp_path / "b.conllu").read_text() == LABELED
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("1\ta\n", "a.conllu:1: has 2 columns separated by tabs, but CoNLL-U requires 10"),
-    (word(2, "X"), "a.conllu:1: ID 2: must be 1"), (word("1" * 5000, "X"), "a.conllu:1: ID 1+: must be 1"),
-    (word("x", "X"), "a.conllu:1: ID x: must be 1"),
-    ("", "a.conllu: contains no sentences")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1\ta\n", "a.conllu:1: has 2 columns separated by tabs, but CoNLL-U requires 10"),
+        (word(2, "X"), "a.conllu:1: ID 2: must be 1"),
+        (word("1" * 5000, "X"), "a.conllu:1: ID 1+: must be 1"),
+        (word("x", "X"), "a.conllu:1: ID x: must be 1"),
+        ("", "a.conllu: contains no sentences"),
+    ],
+)
 def test_invalid_labels(write, text, message):
     with pytest.raises(InputError, match=message):
         conll.read_sentences(write("a.conllu", text), label_column="upos")

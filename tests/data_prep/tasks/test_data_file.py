@@ -8,24 +8,40 @@ from data_prep.tasks import data_file
 from data_prep.tasks.classifier import ClassifierData, Settings
 
 
-@pytest.mark.parametrize(("header", "given", "expected"), [
-    ("id,Text ,LABEL", {}, ("Text ", "LABEL")),
-    # By the order of the known names, not of the columns.
-    ("title,review,stars", {}, ("review", "stars")),
-    ("words,category", {}, ("words", "category")), ("sentence,y", {}, ("sentence", "y")),
-    ("a,b,c", {"text_a": "b", "label": "a"}, ("b", "a")), ("text,text2,label", {"text_a": "text2"}, ("text2", "label")),
-    ("question,text,label", {"text_b": "text"}, ("question", "label")),
-    ("a,b", {"label": "a"}, ("b", "a")),
-])
+@pytest.mark.parametrize(
+    ("header", "given", "expected"),
+    [
+        ("id,Text ,LABEL", {}, ("Text ", "LABEL")),
+        # By the order of the known names, not of the columns.
+        ("title,review,stars", {}, ("review", "stars")),
+        ("words,category", {}, ("words", "category")),
+        ("sentence,y", {}, ("sentence", "y")),
+        ("a,b,c", {"text_a": "b", "label": "a"}, ("b", "a")),
+        ("text,text2,label", {"text_a": "text2"}, ("text2", "label")),
+        ("question,text,label", {"text_b": "text"}, ("question", "label")),
+        ("a,b", {"label": "a"}, ("b", "a")),
+    ],
+)
 def test_columns_are_found_by_common_names(write, header, given, expected):
     assert data_file.find_columns(write("a.csv", f"{header}\n"), **given) == expected
 
 
-@pytest.mark.parametrize(("header", "message"), [
-    ("a,b,label", "a.csv: which column has the texts\\? Set `text_a_column` to one of a, b, label$"),
-    ("text,a,b", "a.csv: which column has the labels\\? Set `label_column` to one of text, a, b$"),
-    ("a,b", "which column has the texts"), ("text", "which column has the labels"), ("", "a.csv: is empty$"),
-])
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (
+            "a,b,label",
+            "a.csv: which column has the texts\\? Set `text_a_column` to one of a, b, label$",
+        ),
+        (
+            "text,a,b",
+            "a.csv: which column has the labels\\? Set `label_column` to one of text, a, b$",
+        ),
+        ("a,b", "which column has the texts"),
+        ("text", "which column has the labels"),
+        ("", "a.csv: is empty$"),
+    ],
+)
 def test_columns_that_are_not_found(write, header, message):
     with pytest.raises(InputError, match=message):
         data_file.find_columns(write("a.csv", f"{header}\n"))
@@ -38,7 +54,9 @@ def test_development_rows_have_the_same_fraction_of_each_label():
     np.testing.assert_array_equal(chosen, data_file.choose_development_rows(labels, 0.2))
     assert not np.array_equal(np.flatnonzero(chosen)[:20], np.arange(20))
     assert not data_file.choose_development_rows(labels, 0).any()
-    assert data_file.choose_development_rows(np.linspace(0, 1, 30, dtype=np.float32), 0.1).sum() == 3
+    assert (
+        data_file.choose_development_rows(np.linspace(0, 1, 30, dtype=np.float32), 0.1).sum() == 3
+    )
 
 
 def make_data(path, **settings):
@@ -46,23 +64,43 @@ def make_data(path, **settings):
 
 
 def test_a_file_is_split(write, capsys):
-    path = write("a.csv", "review,stars\n" + "".join(f"text {number},{number % 4 // 3}\n" for number in range(40)))
+    path = write(
+        "a.csv",
+        "review,stars\n" + "".join(f"text {number},{number % 4 // 3}\n" for number in range(40)),
+    )
     data = make_data(path, dev_fraction=0.25)
     train, dev = data.examples("train"), data.examples("dev")
     assert capsys.readouterr().err.splitlines() == [
         f"{path}: 40 rows; texts: review; labels: stars, with 0 (30), 1 (10)",
-        "training on 30 rows; 10 for development (--dev_fraction=0.25)"]
+        "training on 30 rows; 10 for development (--dev_fraction=0.25)",
+    ]
     assert sorted(train.text_a + dev.text_a) == sorted(f"text {number}" for number in range(40))
-    assert (np.bincount(train.labels).tolist(), np.bincount(dev.labels).tolist()) == ([22, 8], [8, 2])
+    assert (np.bincount(train.labels).tolist(), np.bincount(dev.labels).tolist()) == (
+        [22, 8],
+        [8, 2],
+    )
     assert data.training_files == {"data_file": [path]}
     resolved = data.resolved_settings
-    assert (resolved.task_name, resolved.text_a_column, resolved.label_column) == ("custom", "review", "stars")
+    assert (resolved.task_name, resolved.text_a_column, resolved.label_column) == (
+        "custom",
+        "review",
+        "stars",
+    )
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    ("id,opened,message,priority\n1,2,a,b\n", "which column has the labels\\? Set `label_column` to one of id, "),
-    ("text,label\nGr\xfc\xdfe,a\n\xe4,b\nc,a\n".encode("latin1"), "`data_file`=.*: is not UTF-8 \\(2 lines\\)"),
-])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "id,opened,message,priority\n1,2,a,b\n",
+            "which column has the labels\\? Set `label_column` to one of id, ",
+        ),
+        (
+            "text,label\nGr\xfc\xdfe,a\n\xe4,b\nc,a\n".encode("latin1"),
+            "`data_file`=.*: is not UTF-8 \\(2 lines\\)",
+        ),
+    ],
+)
 def test_a_file_without_labels_or_in_another_encoding(write, content, message):
     with pytest.raises(InputError, match=message):
         make_data(write("a.csv", content)).examples("train")
@@ -72,15 +110,25 @@ def test_a_fraction_that_leaves_no_rows(write):
     path = write("a.csv", "text,label\na,0\nb,1\n")
     for fraction, split, what in ((0.0, "dev", "development"), (1.0, "train", "training")):
         data = make_data(path, dev_fraction=fraction)
-        with pytest.raises(InputError, match=f"^`dev_fraction`={fraction}: leaves no rows of {path} for {what}$"):
+        with pytest.raises(
+            InputError, match=f"^`dev_fraction`={fraction}: leaves no rows of {path} for {what}$"
+        ):
             data.examples(split)
         data.examples("train" if split == "dev" else "dev")
 
 
 def test_a_directory_without_files(tmp_path):
-    for task_name, names in (("custom", "train.tsv, train.csv, or train.jsonl"), ("mrpc", "train.tsv")):
-        with pytest.raises(InputError, match=f"^`data_dir`={tmp_path}: contains no {names}; for one file of your own "):
-            ClassifierData(Settings(task_name=task_name, data_dir=str(tmp_path)), 16).examples("train")
+    for task_name, names in (
+        ("custom", "train.tsv, train.csv, or train.jsonl"),
+        ("mrpc", "train.tsv"),
+    ):
+        with pytest.raises(
+            InputError,
+            match=f"^`data_dir`={tmp_path}: contains no {names}; for one file of your own ",
+        ):
+            ClassifierData(Settings(task_name=task_name, data_dir=str(tmp_path)), 16).examples(
+                "train"
+            )
     (tmp_path / "train.tsv").write_text("text\tlabel\na\t0\nb\t1\n")
     with pytest.raises(InputError, match=f"^`data_dir`={tmp_path}: contains no test.tsv$"):
         ClassifierData(Settings(task_name="custom", data_dir=str(tmp_path)), 16).examples("test")

@@ -17,21 +17,76 @@ XNLI_ROW = ["bp", "bp", "sp", "sp", "a b", "c d", "9"]
 # then the row of its test file, and (first texts, second texts, guids) of that row. "|" stands for
 # a tab. The test adds the headers.
 LAYOUTS = {
-    "cola": ("train.tsv", ["gj04|1||a b", "gj04|0|*|a c"], (["a b", "a c"], None, [1, 0], ["train-0", "train-1"]),
-             "5|d e", (["d e"], None, ["test-5"])),
-    "sst-2": ("dev.tsv", ['a "b |1'], (['a "b '], None, [1], ["dev-1"]), "3|d", (["d"], None, ["test-3"])),
-    "mrpc": ("dev.tsv", ["0|8|9|a|b"], (["a"], ["b"], [0], ["dev-1"]), "4|8|9|c|d", (["c"], ["d"], ["test-4"])),
-    "sts-b": ("dev.tsv", ["6|g|f|y|o|s|s|a|b|3.250"], (["a"], ["b"], [3.25], ["dev-6"]),
-              "2|g|f|y|o|s|s|c|d", (["c"], ["d"], ["test-2"])),
-    "qqp": ("train.tsv", ["3|1|2|a|b|1"], (["a"], ["b"], [1], ["train-3"]), "8|c|d", (["c"], ["d"], ["test-8"])),
-    "mnli": ("dev_matched.tsv", [f"{NLI_ROW}|neutral|entailment"], (["a b"], ["c d"], [1], ["dev-7"]),
-             NLI_ROW, (["a b"], ["c d"], ["test-7"])),
-    "mnli-mm": ("dev_mismatched.tsv", [f"{NLI_ROW}|1|2|3|4|5|contradiction"], (["a b"], ["c d"], [0], ["dev-7"]),
-                NLI_ROW, (["a b"], ["c d"], ["test-7"])),
-    "qnli": ("dev.tsv", ["2|a|b|not_entailment"], (["a"], ["b"], [1], ["dev-2"]),
-             "0|c|d", (["c"], ["d"], ["test-0"])),
-    "rte": ("train.tsv", ["4|a|b|entailment"], (["a"], ["b"], [0], ["train-4"]), "1|c|d", (["c"], ["d"], ["test-1"])),
-    "wnli": ("train.tsv", ["9|a|b|1"], (["a"], ["b"], [1], ["train-9"]), "6|c|d", (["c"], ["d"], ["test-6"])),
+    "cola": (
+        "train.tsv",
+        ["gj04|1||a b", "gj04|0|*|a c"],
+        (["a b", "a c"], None, [1, 0], ["train-0", "train-1"]),
+        "5|d e",
+        (["d e"], None, ["test-5"]),
+    ),
+    "sst-2": (
+        "dev.tsv",
+        ['a "b |1'],
+        (['a "b '], None, [1], ["dev-1"]),
+        "3|d",
+        (["d"], None, ["test-3"]),
+    ),
+    "mrpc": (
+        "dev.tsv",
+        ["0|8|9|a|b"],
+        (["a"], ["b"], [0], ["dev-1"]),
+        "4|8|9|c|d",
+        (["c"], ["d"], ["test-4"]),
+    ),
+    "sts-b": (
+        "dev.tsv",
+        ["6|g|f|y|o|s|s|a|b|3.250"],
+        (["a"], ["b"], [3.25], ["dev-6"]),
+        "2|g|f|y|o|s|s|c|d",
+        (["c"], ["d"], ["test-2"]),
+    ),
+    "qqp": (
+        "train.tsv",
+        ["3|1|2|a|b|1"],
+        (["a"], ["b"], [1], ["train-3"]),
+        "8|c|d",
+        (["c"], ["d"], ["test-8"]),
+    ),
+    "mnli": (
+        "dev_matched.tsv",
+        [f"{NLI_ROW}|neutral|entailment"],
+        (["a b"], ["c d"], [1], ["dev-7"]),
+        NLI_ROW,
+        (["a b"], ["c d"], ["test-7"]),
+    ),
+    "mnli-mm": (
+        "dev_mismatched.tsv",
+        [f"{NLI_ROW}|1|2|3|4|5|contradiction"],
+        (["a b"], ["c d"], [0], ["dev-7"]),
+        NLI_ROW,
+        (["a b"], ["c d"], ["test-7"]),
+    ),
+    "qnli": (
+        "dev.tsv",
+        ["2|a|b|not_entailment"],
+        (["a"], ["b"], [1], ["dev-2"]),
+        "0|c|d",
+        (["c"], ["d"], ["test-0"]),
+    ),
+    "rte": (
+        "train.tsv",
+        ["4|a|b|entailment"],
+        (["a"], ["b"], [0], ["train-4"]),
+        "1|c|d",
+        (["c"], ["d"], ["test-1"]),
+    ),
+    "wnli": (
+        "train.tsv",
+        ["9|a|b|1"],
+        (["a"], ["b"], [1], ["train-9"]),
+        "6|c|d",
+        (["c"], ["d"], ["test-6"]),
+    ),
 }
 TEST_FILES = {"mnli": "test_matched.tsv", "mnli-mm": "test_mismatched.tsv"}
 
@@ -53,7 +108,10 @@ def test_published_layouts(tmp_path, write, name):
 
 
 def test_diagnostic_data_is_only_predicted(tmp_path, write):
-    write("diagnostic.tsv", row("index", "sentence1", "sentence2") + row("0", "a", "b") + row("1", "c", "d"))
+    write(
+        "diagnostic.tsv",
+        row("index", "sentence1", "sentence2") + row("0", "a", "b") + row("1", "c", "d"),
+    )
     examples = glue.read_examples(glue.find_task("AX"), str(tmp_path), "test")
     assert (examples.text_a, examples.text_b, examples.labels) == (["a", "c"], ["b", "d"], None)
     assert examples.guids == ["test-0", "test-1"]
@@ -62,15 +120,22 @@ def test_diagnostic_data_is_only_predicted(tmp_path, write):
 
 
 def test_xnli_reads_one_language(tmp_path, write):
-    write("multinli/multinli.train.zh.tsv", row("premise", "hypo", "label") + row("a", "b", "contradictory")
-          + row("c", "d", "neutral"))
-    write("xnli.dev.tsv", row(*["header"] * 9) + row("de", "neutral", *XNLI_ROW) + row("zh", "entailment", *XNLI_ROW))
+    write(
+        "multinli/multinli.train.zh.tsv",
+        row("premise", "hypo", "label") + row("a", "b", "contradictory") + row("c", "d", "neutral"),
+    )
+    write(
+        "xnli.dev.tsv",
+        row(*["header"] * 9) + row("de", "neutral", *XNLI_ROW) + row("zh", "entailment", *XNLI_ROW),
+    )
     task = glue.TASKS["xnli"]
     train = glue.read_examples(task, str(tmp_path), "train")
     assert (train.text_a, train.text_b, train.labels.tolist()) == (["a", "c"], ["b", "d"], [0, 2])
     dev = glue.read_examples(task, str(tmp_path), "dev")
     assert (dev.text_a, dev.labels.tolist(), dev.guids) == (["a b"], [1], ["dev-2"])
-    assert glue.read_examples(glue.create_xnli_task("de"), str(tmp_path), "dev").labels.tolist() == [2]
+    assert glue.read_examples(
+        glue.create_xnli_task("de"), str(tmp_path), "dev"
+    ).labels.tolist() == [2]
     with pytest.raises(InputError, match=r"contains no multinli/multinli\.train\.ur\.tsv; "):
         glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "train")
     with pytest.raises(InputError, match=r"dev\.tsv: contains no rows with 'ur' in column 1$"):
@@ -78,16 +143,37 @@ def test_xnli_reads_one_language(tmp_path, write):
 
 
 def test_sick_in_one_file(tmp_path, write):
-    rows = [("1", "a b", "c", "NEUTRAL", "4.5", "TRAIN"), ("4", "d", "e", "ENTAILMENT", "2", "TRIAL"),
-            ("6", "e", "f", "CONTRADICTION", "1.2", "TEST"), ("9", "f", "a", "CONTRADICTION", "3", "TRAIN")]
-    header = row("pair_ID", "sentence_A", "sentence_B", "entailment_label", "relatedness_score", *"abcdef", "set")
+    rows = [
+        ("1", "a b", "c", "NEUTRAL", "4.5", "TRAIN"),
+        ("4", "d", "e", "ENTAILMENT", "2", "TRIAL"),
+        ("6", "e", "f", "CONTRADICTION", "1.2", "TEST"),
+        ("9", "f", "a", "CONTRADICTION", "3", "TRAIN"),
+    ]
+    header = row(
+        "pair_ID",
+        "sentence_A",
+        "sentence_B",
+        "entailment_label",
+        "relatedness_score",
+        *"abcdef",
+        "set",
+    )
     write("SICK.txt", header + "".join(row(*fields, *"123456", part) for *fields, part in rows))
     write("SICK_train.txt", "another format\n")
-    read = lambda name, split: glue.read_examples(glue.create_sick_task(name, str(tmp_path)), str(tmp_path), split)
+    read = lambda name, split: glue.read_examples(
+        glue.create_sick_task(name, str(tmp_path)), str(tmp_path), split
+    )
     train = read("sick_e", "train")
-    assert (train.text_a, train.text_b, train.guids) == (["a b", "f"], ["c", "a"], ["train-1", "train-9"])
+    assert (train.text_a, train.text_b, train.guids) == (
+        ["a b", "f"],
+        ["c", "a"],
+        ["train-1", "train-9"],
+    )
     assert [train.labels.tolist(), read("sick_e", "dev").labels.tolist()] == [[2, 0], [1]]
-    assert [read("sick_r", split).labels.tolist() for split in ("train", "dev")] == [[4.5, 3.0], [2.0]]
+    assert [read("sick_r", split).labels.tolist() for split in ("train", "dev")] == [
+        [4.5, 3.0],
+        [2.0],
+    ]
     assert [read("sick_r", "test").text_a, read("sick_r", "test").labels] == [["e"], None]
     write("SICK.txt", header + row("1", "a", "b", "NEUTRAL", "4.5", *"123456", "TRAIN"))
     with pytest.raises(InputError, match=r"SICK\.txt: contains no rows with 'TRIAL' in column 12$"):
@@ -102,24 +188,50 @@ def test_only_line_feeds_end_lines(tmp_path, write):
 
 
 def test_faulty_lines_are_counted(tmp_path, write):
-    write("train.tsv", row(*["h"] * 6) + row("3", "1", "2", "a") + row("4", "1", "2", "a", "", "0")
-          + row("5", "1", "2", " ", "b", "0"))
+    write(
+        "train.tsv",
+        row(*["h"] * 6)
+        + row("3", "1", "2", "a")
+        + row("4", "1", "2", "a", "", "0")
+        + row("5", "1", "2", " ", "b", "0"),
+    )
     examples = glue.read_examples(glue.TASKS["qqp"], str(tmp_path), "train")
     assert (len(examples), examples.num_broken, examples.num_empty) == (2, 1, 2)
     write("train.tsv", b"\xef\xbb\xbfsentence\tlabel\ncaf\xe9\t1\ntea\t0\n")
     examples = glue.read_examples(glue.TASKS["sst-2"], str(tmp_path), "train")
-    assert (examples.text_a, examples.labels.tolist(), examples.num_garbled) == (["caf", "tea"], [1, 0], 1)
+    assert (examples.text_a, examples.labels.tolist(), examples.num_garbled) == (
+        ["caf", "tea"],
+        [1, 0],
+        1,
+    )
 
 
-@pytest.mark.parametrize(("task", "text", "message"), [
-    ("mrpc", row(*["h"] * 5) + row("1", "2", "3", "only one text"),
-     r"train\.tsv:2: must have at least 5 columns, but has 4"),
-    ("mrpc", row(*["h"] * 5) + row("1", "2", "3", "a", "b") + row("yes", "2", "3", "a", "b"),
-     r"train\.tsv:3: unknown label 'yes'; must be one of 0, 1"),
-    ("sts-b", row(*["h"] * 10) + row(*["x"] * 9, "high"), r"train\.tsv:2: label 'high': must be a number"),
-    ("sts-b", row(*["h"] * 10) + row(*["x"] * 9, "1e39"), r"train\.tsv:2: label '1e39': must be a number"),
-    ("mrpc", row(*["h"] * 5), r"train\.tsv: contains no rows"),
-])
+@pytest.mark.parametrize(
+    ("task", "text", "message"),
+    [
+        (
+            "mrpc",
+            row(*["h"] * 5) + row("1", "2", "3", "only one text"),
+            r"train\.tsv:2: must have at least 5 columns, but has 4",
+        ),
+        (
+            "mrpc",
+            row(*["h"] * 5) + row("1", "2", "3", "a", "b") + row("yes", "2", "3", "a", "b"),
+            r"train\.tsv:3: unknown label 'yes'; must be one of 0, 1",
+        ),
+        (
+            "sts-b",
+            row(*["h"] * 10) + row(*["x"] * 9, "high"),
+            r"train\.tsv:2: label 'high': must be a number",
+        ),
+        (
+            "sts-b",
+            row(*["h"] * 10) + row(*["x"] * 9, "1e39"),
+            r"train\.tsv:2: label '1e39': must be a number",
+        ),
+        ("mrpc", row(*["h"] * 5), r"train\.tsv: contains no rows"),
+    ],
+)
 def test_invalid_rows(tmp_path, write, task, text, message):
     write("train.tsv", text)
     with pytest.raises(InputError, match=message):
@@ -127,7 +239,9 @@ def test_invalid_rows(tmp_path, write, task, text, message):
 
 
 def test_names_of_tasks():
-    with pytest.raises(InputError, match=r"^`task_name`=mprc: must be one of cola, sst-2, mrpc, .*, or custom$"):
+    with pytest.raises(
+        InputError, match=r"^`task_name`=mprc: must be one of cola, sst-2, mrpc, .*, or custom$"
+    ):
         glue.find_task("mprc")
     assert glue.find_task("STSB") is glue.TASKS["sts-b"]
     assert glue.find_task("SICK-E") is glue.TASKS["sick_e"]
@@ -143,9 +257,11 @@ def test_labels_that_the_training_data_lacks(tmp_path, write):
     task = glue.create_custom_task(str(tmp_path), "text")
     dev = glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
     assert (dev.labels.tolist(), dev.num_unknown) == ([1, glue.UNKNOWN_LABEL], 1)
-    for rows, allow, message in (("a\ty\nb\tz\n", False, "dev.tsv:3: unknown label 'z'; must be one of x, y"),
-                                 ("a\ty\nb\t \n", True, "dev.tsv:3: unknown label ''"),
-                                 ("a\tz\n", True, "dev.tsv: contains none of the labels x, y; check the label column")):
+    for rows, allow, message in (
+        ("a\ty\nb\tz\n", False, "dev.tsv:3: unknown label 'z'; must be one of x, y"),
+        ("a\ty\nb\t \n", True, "dev.tsv:3: unknown label ''"),
+        ("a\tz\n", True, "dev.tsv: contains none of the labels x, y; check the label column"),
+    ):
         write("dev.tsv", f"text\tlabel\n{rows}")
         with pytest.raises(InputError, match=message):
             glue.read_examples(task, str(tmp_path), "dev", allow_unknown=allow)
@@ -158,11 +274,16 @@ def test_several_labels_of_which_the_training_data_lacks_some(tmp_path, write):
     task = glue.create_custom_task(str(tmp_path), "text", label_separator=",")
     dev = glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
     assert (dev.labels.tolist(), dev.num_unknown) == ([[0, 1, 1], [0, 0, 0], [1, 0, 0]], 1)
-    assert glue.read_examples(task, str(tmp_path), "train", allow_unknown=True).labels.tolist() == [[1, 1], [0, 0]]
+    assert glue.read_examples(task, str(tmp_path), "train", allow_unknown=True).labels.tolist() == [
+        [1, 1],
+        [0, 0],
+    ]
     with pytest.raises(InputError, match=r"dev.tsv:2: unknown label 'z'; must be one of x, y"):
         glue.read_examples(task, str(tmp_path), "dev")
     write("dev.tsv", "text\tlabel\na\ty; z\nb\t\n")
-    with pytest.raises(InputError, match=r"dev.tsv: contains none of the labels x, y; check the label column"):
+    with pytest.raises(
+        InputError, match=r"dev.tsv: contains none of the labels x, y; check the label column"
+    ):
         glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
 
 
@@ -190,15 +311,34 @@ def test_custom_task_with_named_columns(tmp_path, write):
     assert (test.text_a, test.text_b, test.labels) == (["a"], ["f"], None)
 
 
-@pytest.mark.parametrize(("rows", "arguments", "labels", "metrics", "values"), [
-    (row("a", "x|z") + row("b", "") + row("c", "y | x"), {"label_separator": "|"}, ("x", "y", "z"),
-     ("micro_f1", "macro_f1"), [[1, 0, 1], [0, 0, 0], [1, 1, 0]]),
-    (row("a", "x ") + row("b", "x") + row("c", " y"), {}, ("x", "y"), ("accuracy", "macro_f1"), [0, 0, 1]),
-    (row("a", "-1.5e2"), {"regression": True}, (), ("pearson", "spearman"), [-150.0]),
-    # Labels with too many digits for a number are sorted as text.
-    (row("a", "1" * 5000) + row("b", "9") + row("c", "10"), {}, ("10", "1" * 5000, "9"), ("accuracy", "macro_f1"),
-     [1, 2, 0]),
-])
+@pytest.mark.parametrize(
+    ("rows", "arguments", "labels", "metrics", "values"),
+    [
+        (
+            row("a", "x|z") + row("b", "") + row("c", "y | x"),
+            {"label_separator": "|"},
+            ("x", "y", "z"),
+            ("micro_f1", "macro_f1"),
+            [[1, 0, 1], [0, 0, 0], [1, 1, 0]],
+        ),
+        (
+            row("a", "x ") + row("b", "x") + row("c", " y"),
+            {},
+            ("x", "y"),
+            ("accuracy", "macro_f1"),
+            [0, 0, 1],
+        ),
+        (row("a", "-1.5e2"), {"regression": True}, (), ("pearson", "spearman"), [-150.0]),
+        # Labels with too many digits for a number are sorted as text.
+        (
+            row("a", "1" * 5000) + row("b", "9") + row("c", "10"),
+            {},
+            ("10", "1" * 5000, "9"),
+            ("accuracy", "macro_f1"),
+            [1, 2, 0],
+        ),
+    ],
+)
 def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, labels, metrics, values):
     write("train.tsv", row("text", "label") + rows)
     task = glue.create_custom_task(str(tmp_path), "text", **arguments)
@@ -206,13 +346,28 @@ def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, labels, metric
     assert glue.read_examples(task, str(tmp_path), "train").labels.tolist() == values
 
 
-@pytest.mark.parametrize(("rows", "column", "message"), [
-    (row("a", "1"), "txt", r"train\.tsv:1: column 'txt' does not exist; must be one of text, label$"),
-    (row("a", "1") + row("a", "tab", "1"), "text", r"train\.tsv:3: must have 2 columns, but has 3"),
-    (row("a", "1") + row("b", " "), "text", r"train\.tsv:3: the label is empty"),
-    (row("a", "1") * 2, "text", r"train\.tsv: all rows have the label '1'; check the label column"),
-    ("", "text", r"train\.tsv: contains no labels"),
-])
+@pytest.mark.parametrize(
+    ("rows", "column", "message"),
+    [
+        (
+            row("a", "1"),
+            "txt",
+            r"train\.tsv:1: column 'txt' does not exist; must be one of text, label$",
+        ),
+        (
+            row("a", "1") + row("a", "tab", "1"),
+            "text",
+            r"train\.tsv:3: must have 2 columns, but has 3",
+        ),
+        (row("a", "1") + row("b", " "), "text", r"train\.tsv:3: the label is empty"),
+        (
+            row("a", "1") * 2,
+            "text",
+            r"train\.tsv: all rows have the label '1'; check the label column",
+        ),
+        ("", "text", r"train\.tsv: contains no labels"),
+    ],
+)
 def test_invalid_custom_files(tmp_path, write, rows, column, message):
     write("train.tsv", row("text", "label") + rows)
     with pytest.raises(InputError, match=message):

@@ -5,12 +5,23 @@ import pytest
 from bert_tf.errors import InputError
 from data_prep.tasks.span_labeler import Settings, SpanLabelerData
 
-WITHOUT_WORDS = {"data": [{"title": "t", "paragraphs": [{"context": " ", "qas": [
-    {"id": "1", "question": "where?", "answers": []}]}]}]}
+WITHOUT_WORDS = {
+    "data": [
+        {
+            "title": "t",
+            "paragraphs": [
+                {"context": " ", "qas": [{"id": "1", "question": "where?", "answers": []}]}
+            ],
+        }
+    ]
+}
 
 
 def test_questions_that_fill_a_row():
-    with pytest.raises(InputError, match=r"^`max_seq_length`=12: must be greater than `max_query_length` \+ 3, which"):
+    with pytest.raises(
+        InputError,
+        match=r"^`max_seq_length`=12: must be greater than `max_query_length` \+ 3, which",
+    ):
         SpanLabelerData(Settings(max_query_length=9), 12).check()
     SpanLabelerData(Settings(max_query_length=9, doc_stride=1), 13).check()
 

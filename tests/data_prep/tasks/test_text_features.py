@@ -29,25 +29,32 @@ def test_features_match_the_original_bert(tmp_path, reference_tokenizer):
 
 def test_features_of_single_texts_in_several_batches(tokenizer, monkeypatch):
     monkeypatch.setattr(text_features, "ROWS_AT_A_TIME", 3)
-    features, _ = text_features.convert_texts_to_features(list("abcdefa"), None, tokenizer, max_seq_length=5)
+    features, _ = text_features.convert_texts_to_features(
+        list("abcdefa"), None, tokenizer, max_seq_length=5
+    )
     assert features["input_ids"][:, 1].tolist() == list(map(tokenizer.vocabulary.index, "abcdefa"))
     assert features["input_mask"].sum(1).tolist() == [3] * 7
 
 
 @pytest.mark.parametrize(("is_pair", "shortest"), [(False, 3), (True, 5)])
 def test_length_without_space_for_a_token(is_pair, shortest):
-    with pytest.raises(InputError, match=f"`max_seq_length`={shortest - 1}: .* at least {shortest}"):
+    with pytest.raises(
+        InputError, match=f"`max_seq_length`={shortest - 1}: .* at least {shortest}"
+    ):
         text_features.check_length(is_pair, shortest - 1)
     text_features.check_length(is_pair, shortest)
 
 
 def test_truncated_tokens_are_counted(tokenizer):
     def describe(text_b, length):
-        _, lengths = text_features.convert_texts_to_features(["a b c d e", "f"], text_b, tokenizer, length)
+        _, lengths = text_features.convert_texts_to_features(
+            ["a b c d e", "f"], text_b, tokenizer, length
+        )
         return text_features.describe_truncated("rows", lengths, text_b is not None, length)
 
     assert describe(["b a e d", "c"], 8) == [
-        "1 rows are longer than --max_seq_length=8 and are truncated: 4 of all 11 tokens are dropped"]
+        "1 rows are longer than --max_seq_length=8 and are truncated: 4 of all 11 tokens are dropped"
+    ]
     assert describe(None, 6)[0].endswith("truncated: 1 of all 6 tokens are dropped")
     assert describe(None, 7) == []
 
@@ -56,7 +63,11 @@ def test_windows_by_hand_in_several_batches(tokenizer, monkeypatch):
     monkeypatch.setattr(text_features, "ROWS_AT_A_TIME", 2)
     cls, sep, a, b, c, f = 2, 3, 5, 6, 7, 10
     features, counts, was_cut = text_features.convert_texts_to_windows(
-        ["a", "a b c d", "f"], None, tokenizer, 4, stride=1, max_windows=2)
+        ["a", "a b c d", "f"], None, tokenizer, 4, stride=1, max_windows=2
+    )
     assert features["input_ids"].tolist() == [
-        [[cls, a, sep, 0], [0] * 4], [[cls, a, b, sep], [cls, b, c, sep]], [[cls, f, sep, 0], [0] * 4]]
+        [[cls, a, sep, 0], [0] * 4],
+        [[cls, a, b, sep], [cls, b, c, sep]],
+        [[cls, f, sep, 0], [0] * 4],
+    ]
     assert (counts.tolist(), was_cut.tolist()) == ([1, 2, 1], [False, True, False])

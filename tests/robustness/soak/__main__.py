@@ -38,8 +38,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as temporary:
         prepare(pathlib.Path(folder))
         for name, (command, flags) in VARIANTS.items():
-            disturber = Disturber(pathlib.Path(folder), temporary, random.Random(f"{SEED} {name}"),
-                                  functools.partial(print, f"{name}:", file=sys.stderr, flush=True), command, flags)
+            disturber = Disturber(
+                pathlib.Path(folder),
+                temporary,
+                random.Random(f"{SEED} {name}"),
+                functools.partial(print, f"{name}:", file=sys.stderr, flush=True),
+                command,
+                flags,
+            )
             disturber.run(num_kills)
             total += disturber.counts
             add_row(name, (disturber.counts[each] for each in COUNTED))

@@ -28,8 +28,11 @@ RANDOM_DIGITS = re.compile(rb"(?<=_)[0-9a-f]{32}")
 
 def list_paths(folder):
     """Returns the relative paths of all files and directories below a directory."""
-    return [os.path.relpath(os.path.join(parent, name), folder)
-            for parent, folders, names in os.walk(folder) for name in (*folders, *names)]
+    return [
+        os.path.relpath(os.path.join(parent, name), folder)
+        for parent, folders, names in os.walk(folder)
+        for name in (*folders, *names)
+    ]
 
 
 def is_unfinished(path):
@@ -44,14 +47,19 @@ def read_contents(folder):
         full, name = os.path.join(folder, path), os.path.basename(path)
         try:
             if "events.out" in path:
-                found.setdefault(os.path.join(os.path.dirname(path), "events"), set()).update(_read_events(full))
+                found.setdefault(os.path.join(os.path.dirname(path), "events"), set()).update(
+                    _read_events(full)
+                )
             elif name == "checkpoint":
                 found[path] = _read_state(full)
             elif os.path.isfile(full):
                 with open(full, "rb") as file:
                     content = file.read()
-                found[path] = RANDOM_DIGITS.sub(b"", content) if name == "saved_model.pb" else (
-                    content if name != "fingerprint.pb" else bool(content))
+                found[path] = (
+                    RANDOM_DIGITS.sub(b"", content)
+                    if name == "saved_model.pb"
+                    else (content if name != "fingerprint.pb" else bool(content))
+                )
         except FileNotFoundError:  # The workers of a killed job can delete files for a moment.
             pass
     return found
@@ -63,7 +71,9 @@ def _read_state(path):
     state = tf.train.get_checkpoint_state(os.path.dirname(path))
     if state is None:
         return "damaged"
-    missing = [name for name in state.all_model_checkpoint_paths if not tf.io.gfile.exists(f"{name}.index")]
+    missing = [
+        name for name in state.all_model_checkpoint_paths if not tf.io.gfile.exists(f"{name}.index")
+    ]
     return os.path.basename(state.model_checkpoint_path), tuple(missing)
 
 
@@ -86,7 +96,9 @@ def find_differences(after, undisturbed, ignores_older=False):
     May ignore all but the last checkpoint.
     """
     for path in sorted(after.keys() | undisturbed.keys()):
-        if after.get(path) != undisturbed.get(path) and not (ignores_older and is_older(path, undisturbed)):
+        if after.get(path) != undisturbed.get(path) and not (
+            ignores_older and is_older(path, undisturbed)
+        ):
             yield f"{path}: is {'different' if path in after and path in undisturbed else 'missing or additional'}"
 
 
@@ -105,7 +117,11 @@ def find_half_written(now, all_saved):
       all_saved: Contents of the directory of an undisturbed job that keeps all checkpoints.
     """
     for path, content in now.items():
-        if path.endswith(FINAL) and not is_unfinished(path) and content != all_saved.get(path, content):
+        if (
+            path.endswith(FINAL)
+            and not is_unfinished(path)
+            and content != all_saved.get(path, content)
+        ):
             yield f"{path}: is half-written"
         elif os.path.basename(path) == "checkpoint" and content == "damaged":
             yield f"{path}: is damaged"

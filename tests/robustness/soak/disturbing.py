@@ -36,7 +36,9 @@ class Disturber:
         self._folder, self._temporary, self._rng, self._say = folder, temporary, rng, say
         package, own = COMMANDS[command]
         self._module, self._flags = f"{package}.{command}", {**own, **flags}
-        self._output = next(name for name in ("output_file", "output_dir", "export_dir") if name in self._flags)
+        self._output = next(
+            name for name in ("output_file", "output_dir", "export_dir") if name in self._flags
+        )
         self.counts = collections.Counter()
 
     def run(self, num_kills):
@@ -45,7 +47,8 @@ class Disturber:
         self._undisturbed = self._run_undisturbed()
         self._seconds = time.monotonic() - start
         self._all_saved = self._run_undisturbed(
-            **{"keep_checkpoint_max": 99} if "iterations_per_loop" in self._flags else {})
+            **{"keep_checkpoint_max": 99} if "iterations_per_loop" in self._flags else {}
+        )
         self._say(f"undisturbed: {self._seconds:.1f} s, {len(self._undisturbed)} files to compare")
         while self.counts["kills"] < num_kills:
             self._disturb(min(self._rng.randint(1, MOST_KILLS), num_kills - self.counts["kills"]))
@@ -79,12 +82,23 @@ class Disturber:
             self._finish(place)
         now = comparison.read_contents(place)
         self._report("half-written", comparison.find_half_written(now, self._all_saved))
-        self._report("different", comparison.find_differences(now, self._undisturbed, signal.SIGTERM in signals))
-        self._report("left behind", [path for path in comparison.list_paths(place)
-                                     if comparison.is_unfinished(path) or path.endswith(".lock")])
+        self._report(
+            "different",
+            comparison.find_differences(now, self._undisturbed, signal.SIGTERM in signals),
+        )
+        self._report(
+            "left behind",
+            [
+                path
+                for path in comparison.list_paths(place)
+                if comparison.is_unfinished(path) or path.endswith(".lock")
+            ],
+        )
         self._report("left behind", os.listdir(self._temporary))
         self.counts["jobs"] += 1
-        self._say(f"job {self.counts['jobs']}: {', '.join(each.name for each in signals) or 'not killed'}")
+        self._say(
+            f"job {self.counts['jobs']}: {', '.join(each.name for each in signals) or 'not killed'}"
+        )
         shutil.rmtree(place)
 
     def _start(self, place, **flags):
@@ -101,16 +115,28 @@ class Disturber:
     def _kill(self, place):
         """Starts a job and kills it; returns the signal, None if the job finished before."""
         until = time.monotonic() + self._rng.uniform(0.1, 1.0) * self._seconds
-        waits_for_save, number = self._rng.random() < 0.5, self._rng.choice([signal.SIGKILL] * 3 + [signal.SIGTERM])
+        waits_for_save, number = (
+            self._rng.random() < 0.5,
+            self._rng.choice([signal.SIGKILL] * 3 + [signal.SIGTERM]),
+        )
         is_saving = False
         with self._start(place) as process:
             while process.poll() is None and time.monotonic() < until and not is_saving:
-                is_saving = waits_for_save and time.monotonic() > until - 0.7 * self._seconds and any(
-                    map(comparison.is_unfinished, comparison.list_paths(place)))
+                is_saving = (
+                    waits_for_save
+                    and time.monotonic() > until - 0.7 * self._seconds
+                    and any(map(comparison.is_unfinished, comparison.list_paths(place)))
+                )
                 time.sleep(0 if is_saving else 0.002)
             if process.poll() is not None:
                 return None
             process.send_signal(number)
             process.wait(LONGEST)
-        self.counts.update({"kills": 1, "while saving": int(is_saving), "by SIGTERM": int(number == signal.SIGTERM)})
+        self.counts.update(
+            {
+                "kills": 1,
+                "while saving": int(is_saving),
+                "by SIGTERM": int(number == signal.SIGTERM),
+            }
+        )
         return number

@@ -24,6 +24,8 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("command", JOBS)
 def test_killed_job(folder, tmp_path, capsys, command):
-    counts = Disturber(folder, tmp_path, random.Random(command), print, command, JOBS[command]).run(1)
+    counts = Disturber(folder, tmp_path, random.Random(command), print, command, JOBS[command]).run(
+        1
+    )
     assert counts["kills"] == 1
     assert not any(counts[each] for each in FAILURES), capsys.readouterr().out

@@ -8,8 +8,30 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 
 WIDTH, HEADS, POSITIONS = 32, 2, 16
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "dog", "sat", "ran", "on", "mat", ".", ",", "un",
-         "##aff", "##able", "<", "script", ">", "&", "x"]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "cat",
+    "dog",
+    "sat",
+    "ran",
+    "on",
+    "mat",
+    ".",
+    ",",
+    "un",
+    "##aff",
+    "##able",
+    "<",
+    "script",
+    ">",
+    "&",
+    "x",
+]
 
 
 @pytest.fixture(scope="session")
@@ -20,11 +42,15 @@ def shifting(tmp_path_factory):
     Embeddings are one-hot positions. Queries are shifted by one relative to keys.
     """
     folder = tmp_path_factory.mktemp("shifting")
-    config = BertConfig(len(WORDS), WIDTH, 1, HEADS, 8, max_position_embeddings=POSITIONS, type_vocab_size=2)
+    config = BertConfig(
+        len(WORDS), WIDTH, 1, HEADS, 8, max_position_embeddings=POSITIONS, type_vocab_size=2
+    )
     encoder = models.BertEncoder(config)
     table = np.eye(POSITIONS, WIDTH, dtype=np.float32)
     encoder.embeddings.word_embeddings.assign(tf.zeros_like(encoder.embeddings.word_embeddings))
-    encoder.embeddings.token_type_embeddings.assign(tf.zeros_like(encoder.embeddings.token_type_embeddings))
+    encoder.embeddings.token_type_embeddings.assign(
+        tf.zeros_like(encoder.embeddings.token_type_embeddings)
+    )
     encoder.embeddings.position_embeddings.assign(table)
     kernel = np.zeros([WIDTH, 3, HEADS, WIDTH // HEADS], np.float32)
     same = np.eye(POSITIONS)

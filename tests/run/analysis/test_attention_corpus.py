@@ -35,13 +35,21 @@ def texts(tmp_path_factory):
             for number in range(1, size + 1):
                 head = number - 1 if number < 3 else number + 1 if number < size else 0
                 name = "root" if not head else "right" if head < number else "left:<x>"
-                file.write(f"{number}\t{rng.choice(['the', 'cat', 'dog'])}\t_\tX\t_\t_\t{head}\t{name}\t_\t_\n")
+                file.write(
+                    f"{number}\t{rng.choice(['the', 'cat', 'dog'])}\t_\tX\t_\t_\t{head}\t{name}\t_\t_\n"
+                )
             file.write("\n")
     return folder
 
 
 def analyze(model, output_dir, **flags):
-    scripts.run_here("run.analyze_attention", init_checkpoint=model, output_dir=output_dir, max_seq_length=16, **flags)
+    scripts.run_here(
+        "run.analyze_attention",
+        init_checkpoint=model,
+        output_dir=output_dir,
+        max_seq_length=16,
+        **flags,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +57,11 @@ def flags(texts):
     """Flags of an analysis of several windows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "WINDOW", 8)
-        yield {"input_file": texts / "texts.txt", "treebank": texts / "bank.conllu", "batch_size": 4}
+        yield {
+            "input_file": texts / "texts.txt",
+            "treebank": texts / "bank.conllu",
+            "batch_size": 4,
+        }
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +84,19 @@ def test_heads_that_attend_to_neighboring_tokens_are_found(shifting, flags, anal
     assert float(second["next"]) > 0.95 > 0.1 > float(second["previous"])
     # Only the first token of the one second text attends to the first.
     assert float(first["other_text"]) < 0.3
-    found = {(row["relation"], row["direction"]): row for row in read_rows(analysis / "relations.tsv")}
-    assert set(found) == {(name, direction) for name in ("all", "right", "left:<x>")
-                          for direction in ("dependent to head", "head to dependent")}
-    for name, direction, head, offset in (("right", "dependent to head", "0", "-1"),
-                                          ("right", "head to dependent", "1", "-1"),
-                                          ("left:<x>", "dependent to head", "1", "1")):
+    found = {
+        (row["relation"], row["direction"]): row for row in read_rows(analysis / "relations.tsv")
+    }
+    assert set(found) == {
+        (name, direction)
+        for name in ("all", "right", "left:<x>")
+        for direction in ("dependent to head", "head to dependent")
+    }
+    for name, direction, head, offset in (
+        ("right", "dependent to head", "0", "-1"),
+        ("right", "head to dependent", "1", "-1"),
+        ("left:<x>", "dependent to head", "1", "1"),
+    ):
         row = found[name, direction]
         assert (row["head"], row["offset"]) == (head, offset)
         assert float(row["accuracy"]) > 0.95
@@ -97,19 +116,31 @@ def test_a_remote_directory(shifting, flags, analysis):
 
 
 def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, texts):
-    settings = resolved(AttentionReportSettings(
-        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16),
-        input_file=str(texts / "texts.txt"), output_file=str(texts / "report.html")))
+    settings = resolved(
+        AttentionReportSettings(
+            ModelSettings(init_checkpoint=str(shifting)),
+            TokenizerSettings(max_seq_length=16),
+            input_file=str(texts / "texts.txt"),
+            output_file=str(texts / "report.html"),
+        )
+    )
     observer = Observer(settings)
-    seen = [each for request in questions.read_questions(settings, "encoder") for each in observer(request)]
+    seen = [
+        each
+        for request in questions.read_questions(settings, "encoder")
+        for each in observer(request)
+    ]
     tokens = sum(len(each.pieces) for each in seen)
     expected = sum(each.measures[:, 0] * len(each.pieces) for each in seen) / tokens
-    np.testing.assert_allclose(np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4)
+    np.testing.assert_allclose(
+        np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4
+    )
 
 
 @pytest.mark.extra_large
 def test_importance(toys, texts, tmp_path, monkeypatch):
     """All orders start and end with the same score."""
+
     def apply_masks(encoder, heads):
         masks.extend(heads)
         return apply(encoder, heads=heads)
@@ -122,14 +153,21 @@ def test_importance(toys, texts, tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "apply_masks", apply_masks)
     monkeypatch.setattr(corpus.Predictor, "__call__", predict)
     monkeypatch.setattr(corpus, "CURVE_POINTS", 2)
-    flags = {"input_file": texts / "texts.txt", "importance_examples": 8, "data_dir": toys / "sst-2"}
+    flags = {
+        "input_file": texts / "texts.txt",
+        "importance_examples": 8,
+        "data_dir": toys / "sst-2",
+    }
     analyze(toys / "sst", tmp_path, **flags)
     curve = read_rows(tmp_path / "curve.tsv")
     assert [row["heads_out"] for row in curve] == ["0", "3", "6"]
     assert curve[0]["importance"] == curve[0]["random_0"]
     assert curve[-1]["importance"] == curve[-1]["random_0"]
     assert remaining == [6, 3, 0] * 4
-    values = {(row["layer"], row["head"]): float(row["importance"]) for row in read_rows(tmp_path / "importance.tsv")}
+    values = {
+        (row["layer"], row["head"]): float(row["importance"])
+        for row in read_rows(tmp_path / "importance.tsv")
+    }
     for layer in "012":
         assert np.hypot(values[layer, "0"], values[layer, "1"]) == pytest.approx(1, abs=1e-4)
     assert (tmp_path / "curve.png").exists()
@@ -153,28 +191,54 @@ def test_a_head_chosen_on_one_half_is_scored_on_the_other():
     assert first["offset_low"] == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)
 
 
-@pytest.mark.parametrize(("words", "text", "tokens", "numbers"), [
-    (["Do", "n't", "stop"], "Don't stop", ["don", "'", "t", "stop"], [0, 1, 1, 2]),
-    (["Do", "n't", "stop"], None, ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
-    (["Do", "n't", "stop"], "Do not stop", ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
-    # "cannot" is one token, in which "not" has none.
-    (["can", "not"], "cannot", ["can", "not"], [0, 1]),
-    (["can", "\x01"], "can\x01", ["can", "[UNK]"], [0, 1]),
-])
+@pytest.mark.parametrize(
+    ("words", "text", "tokens", "numbers"),
+    [
+        (["Do", "n't", "stop"], "Don't stop", ["don", "'", "t", "stop"], [0, 1, 1, 2]),
+        (["Do", "n't", "stop"], None, ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
+        (["Do", "n't", "stop"], "Do not stop", ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
+        # "cannot" is one token, in which "not" has none.
+        (["can", "not"], "cannot", ["can", "not"], [0, 1]),
+        (["can", "\x01"], "can\x01", ["can", "[UNK]"], [0, 1]),
+    ],
+)
 def test_sentences_are_tokenized_as_they_were_written(tmp_path, words, text, tokens, numbers):
-    (tmp_path / "vocab.txt").write_text("\n".join(
-        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "do", "don", "n", "t", "'", "stop", "can", "not", "cannot"]))
+    (tmp_path / "vocab.txt").write_text(
+        "\n".join(
+            [
+                "[PAD]",
+                "[UNK]",
+                "[CLS]",
+                "[SEP]",
+                "[MASK]",
+                "do",
+                "don",
+                "n",
+                "t",
+                "'",
+                "stop",
+                "can",
+                "not",
+                "cannot",
+            ]
+        )
+    )
     tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
-    sentence = reading.Sentence(words, ["X"] * len(words), [-1] * len(words), ["dep"] * len(words), text)
-    (_, features, found, _), = reading.sentence_batches(tokenizer, [sentence], 16, 4)
+    sentence = reading.Sentence(
+        words, ["X"] * len(words), [-1] * len(words), ["dep"] * len(words), text
+    )
+    ((_, features, found, _),) = reading.sentence_batches(tokenizer, [sentence], 16, 4)
     found_tokens = tokenizer.convert_ids_to_tokens(features["input_ids"]).numpy()[0]
     assert [token.decode() for token in found_tokens] == ["[CLS]", *tokens, "[SEP]"]
     assert found.numpy().tolist() == [[-1, *numbers, -1]]
 
 
 def test_texts_of_a_treebank_are_those_of_its_comments(tmp_path):
-    (tmp_path / "bank.conllu").write_text("".join(
-        f"{comment}1\tdo\t_\tX\t_\t_\t0\troot\t_\t_\n2\tn't\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
-        for comment in ("# text = don't\n", "")))
+    (tmp_path / "bank.conllu").write_text(
+        "".join(
+            f"{comment}1\tdo\t_\tX\t_\t_\t0\troot\t_\t_\n2\tn't\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
+            for comment in ("# text = don't\n", "")
+        )
+    )
     found = reading.read_texts(None, str(tmp_path / "bank.conllu"))
     assert list(found) == [("don't", ""), ("do n't", "")]

@@ -18,16 +18,23 @@ from run.analysis.settings import AttentionReportSettings
 from tests.settings import resolved
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = [pytest.mark.large, pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="chromium or chromedriver is missing: on Debian, run `apt-get install chromium chromium-driver`")]
+pytestmark = [
+    pytest.mark.large,
+    pytest.mark.skipif(
+        not (CHROMIUM and DRIVER),
+        reason="chromium or chromedriver is missing: on Debian, run `apt-get install chromium chromium-driver`",
+    ),
+]
 EVIL = "<script>document.title='run'</script> the cat"
 
 
 def observe(folder, *questions):
     """Returns the Observer of a model, and its Observations of Questions."""
-    settings = AttentionReportSettings(ModelSettings(init_checkpoint=str(folder)), output_file=str(folder / "report"),
-                                       text=("the cat",))
+    settings = AttentionReportSettings(
+        ModelSettings(init_checkpoint=str(folder)),
+        output_file=str(folder / "report"),
+        text=("the cat",),
+    )
     observer = Observer(resolved(settings.replace_values({"max_seq_length": 16})))
     return observer, [each for question in questions for each in observer(question)]
 
@@ -49,7 +56,12 @@ def browser(seen, toys, tmp_path_factory):
     page.write(str(folder / "masked.html"), "masked", observer.heads, observations)
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--window-size=1200,900", "--disable-dev-shm-usage"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--window-size=1200,900",
+        "--disable-dev-shm-usage",
+    ):
         options.add_argument(argument)
     options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
@@ -63,15 +75,22 @@ def browser(seen, toys, tmp_path_factory):
 def clean(browser):
     """Each test begins with the first view, and ends without an error in the console or a
     request."""
-    browser.get(f"file://{browser.folder}/report.html#text=0&view=grid&layer=0&head=0&filter=all&cls=1&sep=1&join=0")
+    browser.get(
+        f"file://{browser.folder}/report.html#text=0&view=grid&layer=0&head=0&filter=all&cls=1&sep=1&join=0"
+    )
     yield
     assert browser.get_log("browser") == []
-    requested = [message["params"]["request"]["url"] for message in (
-        json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
-        if message["method"] == "Network.requestWillBeSent"]
+    requested = [
+        message["params"]["request"]["url"]
+        for message in (
+            json.loads(entry["message"])["message"] for entry in browser.get_log("performance")
+        )
+        if message["method"] == "Network.requestWillBeSent"
+    ]
     assert {url.split(":")[0] for url in requested} <= {"file", "data", "blob"}
-    assert {url.split("#")[0].rpartition("/")[2] for url in requested if url.startswith("file")} <= {
-        "report.html", "masked.html"}
+    assert {
+        url.split("#")[0].rpartition("/")[2] for url in requested if url.startswith("file")
+    } <= {"report.html", "masked.html"}
 
 
 def find(browser, selector):
@@ -84,8 +103,12 @@ def get_status(browser):
 
 def get_lines(browser):
     """Returns the weights of the lines, a dict with keys (from, to)."""
-    return {(int(each["from"]), int(each["to"])): float(each["weight"]) for each in browser.execute_script(
-        "return [...document.querySelectorAll('#view line')].map(each => ({...each.dataset}))")}
+    return {
+        (int(each["from"]), int(each["to"])): float(each["weight"])
+        for each in browser.execute_script(
+            "return [...document.querySelectorAll('#view line')].map(each => ({...each.dataset}))"
+        )
+    }
 
 
 def get_words(browser):
@@ -100,7 +123,9 @@ def press(browser, *keys):
 def test_all_heads(browser, seen):
     buttons = browser.find_elements(By.CSS_SELECTOR, ".grid button")
     labels = [button.get_attribute("aria-label") for button in buttons]
-    assert labels[0].startswith(f"Layer 0, head 0: previous token {seen[1][0].measures[0, 3]:.2f}, entropy")
+    assert labels[0].startswith(
+        f"Layer 0, head 0: previous token {seen[1][0].measures[0, 3]:.2f}, entropy"
+    )
     assert labels[1].startswith("Layer 0, head 1: next token")
     assert find(browser, "h1 small").text == "<b>toy</b>"
     buttons[1].click()
@@ -124,10 +149,17 @@ def test_lines_are_the_models_numbers(browser, seen):
 def test_filters_and_switches(browser, seen):
     """The pair is [CLS] the cat , un ##aff ##able [SEP] dog ran [SEP]."""
     find(browser, "#tab-lines").click()
-    for choice, first, second in (("aa", range(8), range(8)), ("ab", range(8), range(8, 11)),
-                                  ("ba", range(8, 11), range(8)), ("bb", range(8, 11), range(8, 11))):
+    for choice, first, second in (
+        ("aa", range(8), range(8)),
+        ("ab", range(8), range(8, 11)),
+        ("ba", range(8, 11), range(8)),
+        ("bb", range(8, 11), range(8, 11)),
+    ):
         find(browser, f"#filter option[value={choice}]").click()
-        rows = [int(each.get_attribute("data-row")) for each in browser.find_elements(By.CSS_SELECTOR, "[data-row]")]
+        rows = [
+            int(each.get_attribute("data-row"))
+            for each in browser.find_elements(By.CSS_SELECTOR, "[data-row]")
+        ]
         assert rows == list(first)
         assert {to for _, to in get_lines(browser)} <= set(second)
     find(browser, "#filter option[value=all]").click()
@@ -137,7 +169,17 @@ def test_filters_and_switches(browser, seen):
     find(browser, "#cls").click()
     find(browser, "#sep").click()
     find(browser, "#join").click()
-    assert get_words(browser) == ["[CLS]", "the", "cat", ",", "unaffable", "[SEP]", "dog", "ran", "[SEP]"]
+    assert get_words(browser) == [
+        "[CLS]",
+        "the",
+        "cat",
+        ",",
+        "unaffable",
+        "[SEP]",
+        "dog",
+        "ran",
+        "[SEP]",
+    ]
     joined, attention = get_lines(browser), seen[1][0].attention[0]
     assert joined[4, 4] == pytest.approx(attention[4:7, 4:7].sum(axis=1).mean(), abs=0.006)
     assert joined[5, 4] == pytest.approx(attention[7, 4:7].sum(), abs=0.006)
@@ -168,11 +210,15 @@ def test_markup_is_shown_and_not_run(browser):
 
 def test_matrix_and_measures_of_heads(browser, seen):
     find(browser, "#tab-matrix").click()
-    webdriver.ActionChains(browser).move_to_element_with_offset(find(browser, "#view image"), 0, 0).perform()
+    webdriver.ActionChains(browser).move_to_element_with_offset(
+        find(browser, "#view image"), 0, 0
+    ).perform()
     assert get_status(browser).startswith("from ")
     find(browser, "#tab-heads").click()
-    browser.execute_script("const m = document.getElementById('measure'); m.value = 3;"
-                           "m.dispatchEvent(new Event('change'))")
+    browser.execute_script(
+        "const m = document.getElementById('measure'); m.value = 3;"
+        "m.dispatchEvent(new Event('change'))"
+    )
     cells = browser.find_elements(By.CSS_SELECTOR, "#view [data-head]")
     assert [cell.text for cell in cells] == [f"{value:.2f}" for value in seen[1][0].measures[:, 3]]
     cells[1].click()
@@ -203,19 +249,24 @@ def test_each_view_is_saved(browser, view):
     tag, num_texts, has_variables = browser.execute_script(
         "const root = new DOMParser().parseFromString(arguments[0], 'image/svg+xml').documentElement;"
         "return [root.tagName, root.querySelectorAll('text').length, root.outerHTML.includes('var(')]",
-        path.read_text())
+        path.read_text(),
+    )
     assert tag == "svg"
     assert num_texts > 2
     assert not has_variables
 
 
 def test_no_view_is_wider_than_a_phone(browser):
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-        "width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True},
+    )
     try:
         for view in ("grid", "lines", "heads", "matrix"):
             find(browser, f"#tab-{view}").click()
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, view
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, (
+                view
+            )
         browser.get(f"file://{browser.folder}/masked.html#view=words")
         assert find(browser, "#view").get_property("scrollWidth") <= 360
     finally:
@@ -226,5 +277,6 @@ def test_controls_have_names(browser):
     unnamed = browser.execute_script(
         "return [...document.querySelectorAll('button, select, input, [role=button]')].filter((each) =>"
         "!(each.textContent.trim() || each.getAttribute('aria-label') || each.labels?.length))"
-        ".map((each) => each.outerHTML)")
+        ".map((each) => each.outerHTML)"
+    )
     assert unnamed == []

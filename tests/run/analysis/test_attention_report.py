@@ -23,25 +23,55 @@ PAIR = {"text": ("The cat, unaffable ||| a DOG ran",)}
 def make_settings(model, texts, **others):
     if not (model / "task.json").exists():  # It says how long texts may be.
         others["tokenizer"] = TokenizerSettings(max_seq_length=16)
-    return resolved(AttentionReportSettings(
-        ModelSettings(init_checkpoint=str(model)), output_file="out.html", **texts, **others))
+    return resolved(
+        AttentionReportSettings(
+            ModelSettings(init_checkpoint=str(model)), output_file="out.html", **texts, **others
+        )
+    )
 
 
 def observe(model, texts, **others):
     """Returns the Observer of a model, and a list of all Observations."""
     settings = make_settings(model, texts, **others)
     observer = Observer(settings)
-    return observer, [each for request in questions.read_questions(settings, observer.kind)
-                      for each in observer(request)]
+    return observer, [
+        each
+        for request in questions.read_questions(settings, observer.kind)
+        for each in observer(request)
+    ]
 
 
 def test_a_pair(shifting):
     observer, (seen,) = observe(shifting, PAIR)
     assert observer.kind == "encoder"
     assert observer.heads == [(0, 0), (0, 1)]
-    assert seen.pieces == ["[CLS]", "the", "cat", ",", "un", "##aff", "##able", "[SEP]", "[UNK]", "dog", "ran", "[SEP]"]
+    assert seen.pieces == [
+        "[CLS]",
+        "the",
+        "cat",
+        ",",
+        "un",
+        "##aff",
+        "##able",
+        "[SEP]",
+        "[UNK]",
+        "dog",
+        "ran",
+        "[SEP]",
+    ]
     assert seen.segments == [0] * 8 + [1] * 4
-    assert seen.surfaces == ["[CLS]", "the", "cat", ",", "unaffable", "[SEP]", "[UNK]", "dog", "ran", "[SEP]"]
+    assert seen.surfaces == [
+        "[CLS]",
+        "the",
+        "cat",
+        ",",
+        "unaffable",
+        "[SEP]",
+        "[UNK]",
+        "dog",
+        "ran",
+        "[SEP]",
+    ]
     assert seen.attention.shape == (2, 12, 12)
     np.testing.assert_allclose(seen.attention.sum(axis=-1), 1, atol=1e-5)
     assert (seen.attention[0].argmax(axis=-1)[1:] == np.arange(11)).all()
@@ -59,25 +89,34 @@ def test_a_masked_lm(toys):
     observer, (seen, other) = observe(toys / "pretrained", texts)
     assert observer.kind == "masked_lm"
     assert other.pieces[2] == "[MASK]"
-    assert [each is None for each in seen.candidates] == [piece in ("[CLS]", "[SEP]") for piece in seen.pieces]
+    assert [each is None for each in seen.candidates] == [
+        piece in ("[CLS]", "[SEP]") for piece in seen.pieces
+    ]
     masked = other.candidates[2]
     assert masked["own"] is None
     assert len(masked["best"]) == 10
-    assert [piece for piece, _ in masked["best"]] == [piece for piece, _ in seen.candidates[2]["best"]]
+    assert [piece for piece, _ in masked["best"]] == [
+        piece for piece, _ in seen.candidates[2]["best"]
+    ]
     assert masked["best"][0][1] == pytest.approx(seen.candidates[2]["best"][0][1], rel=1e-4)
     assert 0 < seen.candidates[2]["own"] <= masked["best"][0][1] + 1e-6
 
 
-@pytest.mark.parametrize(("name", "texts", "part"), [
-    ("sst", {"text": ("the line",)}, None),
-    ("tagger", {"text": ("the line",)}, None),
-    ("squad", {"text": ("which line ||| " + "the line stops " * 9,)}, "window"),
-    ("swag", {"text": ("the line ||| stops ||| is the word",)}, "choice"),
-])
+@pytest.mark.parametrize(
+    ("name", "texts", "part"),
+    [
+        ("sst", {"text": ("the line",)}, None),
+        ("tagger", {"text": ("the line",)}, None),
+        ("squad", {"text": ("which line ||| " + "the line stops " * 9,)}, "window"),
+        ("swag", {"text": ("the line ||| stops ||| is the word",)}, "choice"),
+    ],
+)
 def test_each_task(toys, name, texts, part, tmp_path):
     observer, seen = observe(toys / name, texts)
     assert (len(seen) > 1) == bool(part)
-    assert [each.part for each in seen] == ([f"{part} {number}" for number in range(len(seen))] if part else [""])
+    assert [each.part for each in seen] == (
+        [f"{part} {number}" for number in range(len(seen))] if part else [""]
+    )
     assert all(each.answer == seen[0].answer is not None for each in seen)
     page.write(str(tmp_path / "a.html"), name, observer.heads, seen)
     assert "Prediction: " in (tmp_path / "a.html").read_text()
@@ -97,7 +136,10 @@ def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path)
 
     Browsers are told to run and load nothing else.
     """
-    texts = ("<script>alert(1)</script> & @@SCRIPT@@ @@DATA@@", "</script><img src=x onerror=alert(1)> <!--")
+    texts = (
+        "<script>alert(1)</script> & @@SCRIPT@@ @@DATA@@",
+        "</script><img src=x onerror=alert(1)> <!--",
+    )
     observer, seen = observe(shifting, {"text": texts})
     path = tmp_path / "out.html"
     page.write(str(path), "</title><b>", observer.heads, seen)
@@ -150,13 +192,20 @@ def read_questions(kind, **texts):
 
 def test_several_texts_in_a_flag_are_separated_as_in_a_file():
     first, second = read_questions("encoder", text=("one ||| two ||| three", "four"))
-    assert (first.text_a, first.text_b, second.text_a, second.text_b) == ("one ||| two", "three", "four", None)
+    assert (first.text_a, first.text_b, second.text_a, second.text_b) == (
+        "one ||| two",
+        "three",
+        "four",
+        None,
+    )
     (question,) = read_questions("multiple_choice", text=("one ||| two ||| three",))
     assert (question.text_a, question.choices) == ("one", ("two", "three"))
 
 
 def test_too_few_texts():
-    with pytest.raises(InputError, match=r"^`text`: multiple choice requires the text and at least two choices"):
+    with pytest.raises(
+        InputError, match=r"^`text`: multiple choice requires the text and at least two choices"
+    ):
         read_questions("multiple_choice", text=("one ||| two",))
 
 
@@ -166,14 +215,23 @@ def test_lines_of_a_file(tmp_path, capsys):
     first, second = read_questions("encoder", input_file=str(path))
     assert (first.text_a, first.text_b, first.source) == ("one ||| two", "three", "line 1")
     assert (second.text_a, second.text_b, second.source) == ("four", None, "line 3")
-    assert capsys.readouterr().err.endswith("a.txt: 1 line contains bytes that are not UTF-8, which are ignored\n")
+    assert capsys.readouterr().err.endswith(
+        "a.txt: 1 line contains bytes that are not UTF-8, which are ignored\n"
+    )
 
 
 def test_the_script(shifting, tmp_path, capsys):
-    scripts.run_here("run.attention_report", init_checkpoint=shifting, output_file=tmp_path / "out.html",
-                     max_seq_length=16, text=("the cat sat", "the " * 20))
+    scripts.run_here(
+        "run.attention_report",
+        init_checkpoint=shifting,
+        output_file=tmp_path / "out.html",
+        max_seq_length=16,
+        text=("the cat sat", "the " * 20),
+    )
     cut = r"2 texts \(1 truncated to --max_seq_length=16\)"
-    assert re.fullmatch(rf"{tmp_path}/out.html: {cut}, 2 heads, [\d,]+ bytes\n", capsys.readouterr().out)
+    assert re.fullmatch(
+        rf"{tmp_path}/out.html: {cut}, 2 heads, [\d,]+ bytes\n", capsys.readouterr().out
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["out.html"]
     assert (tmp_path / "out.html").read_text().lower().startswith("<!doctype html>")
 

@@ -12,8 +12,10 @@ from tests import scripts, toy_runs
 
 pytestmark = pytest.mark.large
 
-SENTENCES = [("the DET 2 det", "debugger NOUN 3 nsubj", "stops VERB 0 root"),
-             ("a DET 2 det", "line NOUN 3 nsubj", "stops VERB 0 root", "here ADV 3 advmod")] * 6
+SENTENCES = [
+    ("the DET 2 det", "debugger NOUN 3 nsubj", "stops VERB 0 root"),
+    ("a DET 2 det", "line NOUN 3 nsubj", "stops VERB 0 root", "here ADV 3 advmod"),
+] * 6
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +24,24 @@ def folder(tmp_path_factory, reference):
     folder = tmp_path_factory.mktemp("probing")
     toy_runs.write(folder, reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=2)
     rows = [[word.split() for word in sentence] for sentence in SENTENCES]
-    (folder / "words.conllu").write_text("".join("".join(
-        f"{number}\t{form}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n"
-        for number, (form, tag, head, relation) in enumerate(sentence, start=1)) + "\n" for sentence in rows))
-    (folder / "words.txt").write_text("".join("".join(
-        f"{form} {tag}\n" for form, tag, *_ in sentence) + "\n" for sentence in rows))
+    (folder / "words.conllu").write_text(
+        "".join(
+            "".join(
+                f"{number}\t{form}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n"
+                for number, (form, tag, head, relation) in enumerate(sentence, start=1)
+            )
+            + "\n"
+            for sentence in rows
+        )
+    )
+    (folder / "words.txt").write_text(
+        "".join(
+            "".join(f"{form} {tag}\n" for form, tag, *_ in sentence) + "\n" for sentence in rows
+        )
+    )
     (folder / "entities.txt").write_text(
-        "the B-X\ndebugger I-X\nstops O\n\nhere O\na B-Y\nline I-Y\nstops I-Y\nthe B-X\n\n" * 6)
+        "the B-X\ndebugger I-X\nstops O\n\nhere O\na B-Y\nline I-Y\nstops I-Y\nthe B-X\n\n" * 6
+    )
     (folder / "empty.conllu").write_text("")
     shutil.copytree(folder / "model", folder / "no_weights")
     next((folder / "no_weights").glob("*.data*")).write_bytes(b"")
@@ -44,14 +57,23 @@ def probe(name, output_dir, **flags):
 
     Returns probes.txt, and the rows of probes.tsv, of numbers.
     """
-    scripts.run_here("run.probe_layers", **{
-        "init_checkpoint": "model", "train_file": name, "dev_file": name, "output_dir": output_dir,
-        "max_seq_length": 12, **flags})
+    scripts.run_here(
+        "run.probe_layers",
+        **{
+            "init_checkpoint": "model",
+            "train_file": name,
+            "dev_file": name,
+            "output_dir": output_dir,
+            "max_seq_length": 12,
+            **flags,
+        },
+    )
     with open(output_dir / "probes.tsv", newline="", encoding="utf-8") as file:
         *layers, mix = csv.DictReader(file, delimiter="\t")
     assert mix.pop("layer") == "mix"
     return (output_dir / "probes.txt").read_text(), [
-        {name: float(value) for name, value in row.items()} for row in (*layers, mix)]
+        {name: float(value) for name, value in row.items()} for row in (*layers, mix)
+    ]
 
 
 @pytest.mark.usefixtures("folder")
@@ -76,7 +98,9 @@ def test_relations(tmp_path, capsys):
 @pytest.mark.usefixtures("folder")
 def test_spans_of_several_words(tmp_path, monkeypatch):
     read, found = probes.compute_examples, []
-    monkeypatch.setattr(probes, "compute_examples", lambda *arguments: found.append(read(*arguments)) or found[-1])
+    monkeypatch.setattr(
+        probes, "compute_examples", lambda *arguments: found.append(read(*arguments)) or found[-1]
+    )
     text, (*_, mix) = probe("entities.txt", tmp_path, label="spans")
     (examples, forms), _ = found
     assert set(zip(examples.labels, forms, strict=True)) == {("X", "the"), ("Y", "a")}
@@ -90,15 +114,32 @@ def test_labels_of_the_control_task_depend_only_on_forms():
     labels = probes.sample_control_labels(["X", "Y", "X", "X"], ["a", "b", "a", "c"], ["c", "d"], 3)
     assert list(labels) == ["a", "b", "c", "d"]
     assert {*labels.values()} <= {"X", "Y"}
-    assert labels == probes.sample_control_labels(["X", "Y", "X", "X"], ["a", "b", "a", "c"], ["c", "d"], 3)
+    assert labels == probes.sample_control_labels(
+        ["X", "Y", "X", "X"], ["a", "b", "a", "c"], ["c", "d"], 3
+    )
 
 
-@pytest.mark.parametrize(("flags", "message"), [
-    ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: requires treebanks, but words.txt "),
-    ({"label": "spans"}, "`label`=spans: the labels of words.conllu are not entity labels such as O, B-PER"),
-    ({"max_seq_length": 4}, r"`train_file`=.*words\.conllu: contains no sentence of at most `max_seq_length`=4"),
-    ({"dev_file": "empty.conllu", "init_checkpoint": "no_weights"}, r".*empty\.conllu: contains no sentences"),
-])
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            {"label": "relations", "train_file": "words.txt"},
+            "`label`=relations: requires treebanks, but words.txt ",
+        ),
+        (
+            {"label": "spans"},
+            "`label`=spans: the labels of words.conllu are not entity labels such as O, B-PER",
+        ),
+        (
+            {"max_seq_length": 4},
+            r"`train_file`=.*words\.conllu: contains no sentence of at most `max_seq_length`=4",
+        ),
+        (
+            {"dev_file": "empty.conllu", "init_checkpoint": "no_weights"},
+            r".*empty\.conllu: contains no sentences",
+        ),
+    ],
+)
 @pytest.mark.usefixtures("folder")
 def test_rejected_inputs(tmp_path, flags, message):
     with pytest.raises(InputError, match=f"^{message}"):

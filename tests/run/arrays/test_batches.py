@@ -16,13 +16,20 @@ NUM_EXAMPLES, LENGTH, BATCH = 47, 12, 4
 def arrays():
     lengths = np.random.default_rng(3).integers(3, LENGTH, NUM_EXAMPLES)
     mask = (np.arange(LENGTH) < lengths[:, np.newaxis]).astype(np.int32)
-    return {"input_ids": mask * np.arange(1, NUM_EXAMPLES + 1, dtype=np.int32)[:, np.newaxis], "input_mask": mask,
-            "label_ids": np.arange(NUM_EXAMPLES, dtype=np.int32), "weights": np.ones([NUM_EXAMPLES, 2], np.float32)}
+    return {
+        "input_ids": mask * np.arange(1, NUM_EXAMPLES + 1, dtype=np.int32)[:, np.newaxis],
+        "input_mask": mask,
+        "label_ids": np.arange(NUM_EXAMPLES, dtype=np.int32),
+        "weights": np.ones([NUM_EXAMPLES, 2], np.float32),
+    }
 
 
 def take(arrays, count, seed=5, **options):
     dataset = batches.training_batches(arrays, BATCH, seed, **options)
-    return [{name: value.numpy() for name, value in batch.items()} for batch in itertools.islice(dataset, count)]
+    return [
+        {name: value.numpy() for name, value in batch.items()}
+        for batch in itertools.islice(dataset, count)
+    ]
 
 
 def get_rows(taken):
@@ -35,7 +42,9 @@ def test_every_example_is_used_once_before_any_is_repeated(arrays):
     counts = np.bincount(get_rows(taken))
     assert counts.max() - counts.min() <= 2  # A window of batches can end within an epoch.
     rows = get_rows(take(arrays, 2 * NUM_EXAMPLES, static_shapes=True)).reshape(-1, NUM_EXAMPLES)
-    np.testing.assert_array_equal(np.sort(rows, axis=1), np.tile(np.arange(NUM_EXAMPLES), (len(rows), 1)))
+    np.testing.assert_array_equal(
+        np.sort(rows, axis=1), np.tile(np.arange(NUM_EXAMPLES), (len(rows), 1))
+    )
 
 
 def test_batches_have_similar_lengths_and_are_truncated(arrays):
@@ -49,7 +58,10 @@ def test_batches_have_similar_lengths_and_are_truncated(arrays):
         np.testing.assert_array_equal(batch["input_ids"][:, 0], rows + 1)
         spreads.append(np.ptp(lengths[rows]))
     assert np.mean(spreads) < 2  # 5.6 in random batches.
-    assert all(batch["input_mask"].shape == (BATCH, LENGTH) for batch in take(arrays, 20, static_shapes=True))
+    assert all(
+        batch["input_mask"].shape == (BATCH, LENGTH)
+        for batch in take(arrays, 20, static_shapes=True)
+    )
 
 
 @pytest.mark.parametrize("static_shapes", [False, True])
@@ -57,12 +69,24 @@ def test_resumed_runs_and_hosts_have_the_same_batches(arrays, static_shapes):
     expected = take(arrays, 55, static_shapes=static_shapes)
     for first_step in (1, 11, 40):
         resumed = take(arrays, 15, first_step=first_step, static_shapes=static_shapes)
-        hosts = [take(arrays, 15, first_step=first_step, static_shapes=static_shapes, share=HostShare(index, 2))
-                 for index in range(2)]
-        for whole, again, *parts in zip(expected[first_step : first_step + 15], resumed, *hosts, strict=True):
+        hosts = [
+            take(
+                arrays,
+                15,
+                first_step=first_step,
+                static_shapes=static_shapes,
+                share=HostShare(index, 2),
+            )
+            for index in range(2)
+        ]
+        for whole, again, *parts in zip(
+            expected[first_step : first_step + 15], resumed, *hosts, strict=True
+        ):
             for name, values in whole.items():
                 np.testing.assert_array_equal(again[name], values)
-                np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), values)
+                np.testing.assert_array_equal(
+                    np.concatenate([part[name] for part in parts]), values
+                )
 
 
 def test_the_order_depends_on_the_seed_and_the_epoch(arrays):

@@ -18,12 +18,18 @@ def features(reference_config):
     lengths = generator.integers(3, LENGTH - 1, NUM_EXAMPLES)
     mask = (np.arange(LENGTH) < lengths[:, np.newaxis]).astype(np.int32)
     ids = generator.integers(0, reference_config.vocab_size, mask.shape, dtype=np.int32)
-    return {"input_ids": ids * mask, "input_mask": mask, "segment_ids": np.zeros_like(mask),
-            "label_ids": np.zeros(NUM_EXAMPLES, np.int32)}
+    return {
+        "input_ids": ids * mask,
+        "input_mask": mask,
+        "segment_ids": np.zeros_like(mask),
+        "label_ids": np.zeros(NUM_EXAMPLES, np.int32),
+    }
 
 
 @pytest.mark.parametrize("static_shapes", [False, True])
-def test_outputs_are_in_the_order_of_the_examples(reference_config, features, two_replicas, static_shapes):
+def test_outputs_are_in_the_order_of_the_examples(
+    reference_config, features, two_replicas, static_shapes
+):
     for strategy in (tf.distribute.get_strategy(), two_replicas):
         with strategy.scope():
             model = models.BertClassifier(reference_config, 3)
@@ -81,4 +87,8 @@ def test_weights_are_cast_once_in_16_bits(reference_config, features):
         model.encoder.pooler.kernel.assign(-model.encoder.pooler.kernel)
     operations = [operation for graph in graphs for operation in graph.get_operations()]
     assert len(operations) > 100
-    assert not [each for each in operations if each.type == "Cast" and each.inputs[0].op.type == "ReadVariableOp"]
+    assert not [
+        each
+        for each in operations
+        if each.type == "Cast" and each.inputs[0].op.type == "ReadVariableOp"
+    ]

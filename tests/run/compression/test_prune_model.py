@@ -30,7 +30,13 @@ def prune(name, output_dir, **flags):
 
     Returns the content of pruning.json.
     """
-    flags = {"init_checkpoint": name, "output_dir": output_dir, **toy_runs.DATA[name], "train_batch_size": 4, **flags}
+    flags = {
+        "init_checkpoint": name,
+        "output_dir": output_dir,
+        **toy_runs.DATA[name],
+        "train_batch_size": 4,
+        **flags,
+    }
     scripts.run_here("run.prune_model", **flags)
     return json.loads((output_dir / "pruning.json").read_text())
 
@@ -52,7 +58,9 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
 
     The factors are trained like all weights.
     """
-    report = prune("sst", tmp_path, prune_vocabulary="sst-2/train.tsv", embedding_size=3, num_train_epochs=1.0)
+    report = prune(
+        "sst", tmp_path, prune_vocabulary="sst-2/train.tsv", embedding_size=3, num_train_epochs=1.0
+    )
     before = float(capfd.readouterr().out.split("vocabulary: eval_accuracy ")[1].split()[0])
     assert report["whole"]["scores"]["eval_accuracy"] == pytest.approx(before, abs=1e-4)
     tokens = (tmp_path / "vocab.txt").read_text(encoding="utf-8").split()
@@ -62,8 +70,10 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
     assert {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "w", "##w", "2", "##2"} < {*tokens}
     assert "z" not in tokens
     assert config.embedding_size == 3
-    factors = [open_checkpoint(str(path)).tensors["bert/embeddings/embedding_projection"].read()
-               for path in (tmp_path / "start", tmp_path)]
+    factors = [
+        open_checkpoint(str(path)).tensors["bert/embeddings/embedding_projection"].read()
+        for path in (tmp_path / "start", tmp_path)
+    ]
     assert np.abs(factors[0] - factors[1]).max() > 1e-6
     servable = checkpoint.load_servable(**resolve_checkpoint(str(tmp_path)).checkpoint_to_serve)
     assert servable.tokenizer.vocab_size == len(tokens)
@@ -72,10 +82,22 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
 @pytest.mark.extra_large
 def test_each_round_learns_from_the_original_model(tmp_path):
     """Two rounds, each followed by an epoch with the original model as the teacher."""
-    report = prune("sst", tmp_path, keep_heads=0.5, keep_neurons=0.3, rounds=2, num_train_epochs=1.0, distill=True,
-                   hidden_weight=1.0)
+    report = prune(
+        "sst",
+        tmp_path,
+        keep_heads=0.5,
+        keep_neurons=0.3,
+        rounds=2,
+        num_train_epochs=1.0,
+        distill=True,
+        hidden_weight=1.0,
+    )
     assert [each["neurons"] for each in report["rounds"]] == [[8], [4]]
     assert not (tmp_path / "answers").exists()
-    log = np.genfromtxt(tmp_path / "round_2" / "tuned" / "training_log.csv", delimiter=",", names=True)
-    np.testing.assert_allclose(log["loss"], log["logits_loss"] + 0.5 * log["label_loss"] + log["hidden_loss"], 1e-5)
+    log = np.genfromtxt(
+        tmp_path / "round_2" / "tuned" / "training_log.csv", delimiter=",", names=True
+    )
+    np.testing.assert_allclose(
+        log["loss"], log["logits_loss"] + 0.5 * log["label_loss"] + log["hidden_loss"], 1e-5
+    )
     assert (log["hidden_loss"] > 0).all()

@@ -16,14 +16,24 @@ def saved(tmp_path):
     """Outputs [B, choices, ...] of multiple choice, written in another order, and the path of
     their directory."""
     rng = np.random.default_rng(5)
-    outputs = {"logits": rng.normal(size=[5, 2]).astype(np.float32),
-               # [B, choices, K, S, H].
-               "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),
-               "attention": rng.normal(size=[5, 2, 3, 2, 4, 4]).astype(np.float16)}
-    parts = [(rows, {name: value[rows] for name, value in outputs.items()}) for rows in ([3, 0, 2], [4, 1])]
+    outputs = {
+        "logits": rng.normal(size=[5, 2]).astype(np.float32),
+        # [B, choices, K, S, H].
+        "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),
+        "attention": rng.normal(size=[5, 2, 3, 2, 4, 4]).astype(np.float16),
+    }
+    parts = [
+        (rows, {name: value[rows] for name, value in outputs.items()})
+        for rows in ([3, 0, 2], [4, 1])
+    ]
     path = stored_rows.find_subfolder(str(tmp_path / "answers"), [{"of": "one"}, {"data": 1}])
-    teacher_outputs.write(path, {"teacher": {"of": "one"}}, LENGTHS, parts,
-                          {"logits": (), "hidden": (-2,), "attention": (-2, -1)})
+    teacher_outputs.write(
+        path,
+        {"teacher": {"of": "one"}},
+        LENGTHS,
+        parts,
+        {"logits": (), "hidden": (-2,), "attention": (-2, -1)},
+    )
     return outputs, path
 
 
@@ -37,10 +47,13 @@ def test_saved_outputs_are_the_teachers_except_for_rounding_and_padding(saved):
     expected = outputs["hidden"][rows, :, :, :3] * real[:, np.newaxis, np.newaxis, :, np.newaxis]
     np.testing.assert_array_equal(found["hidden"], expected)
     both = (real[:, :, np.newaxis] & real[:, np.newaxis])[:, np.newaxis, np.newaxis, np.newaxis]
-    np.testing.assert_array_equal(found["attention"], outputs["attention"][rows, ..., :3, :3] * both)
+    np.testing.assert_array_equal(
+        found["attention"], outputs["attention"][rows, ..., :3, :3] * both
+    )
     features = {"input_ids": np.zeros([6, 4], np.int32), "row": np.array([0, 1, 2, 3, 4, 0])}
     batches = teacher_outputs.add_outputs(
-        kept, tf.data.Dataset.from_tensor_slices(features).batch(3, drop_remainder=True), "row")
+        kept, tf.data.Dataset.from_tensor_slices(features).batch(3, drop_remainder=True), "row"
+    )
     assert batches.element_spec["teacher_hidden"].shape == [3, 2, 3, 4, 6]
 
 
@@ -54,5 +67,7 @@ def test_another_teacher_or_other_data_have_another_directory(saved, tmp_path):
 def test_damaged_outputs_are_rejected(saved):
     with open(f"{saved[1]}/hidden.bin", "wb") as file:
         file.write(b"cut")
-    with pytest.raises(InputError, match=r"hidden.bin: is missing or corrupted; delete .* to query the teacher"):
+    with pytest.raises(
+        InputError, match=r"hidden.bin: is missing or corrupted; delete .* to query the teacher"
+    ):
         teacher_outputs.read(saved[1], LENGTHS)

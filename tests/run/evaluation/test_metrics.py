@@ -25,27 +25,43 @@ def test_f1_of_several_labels_by_hand():
 
 def test_f1_of_label_1_and_a_constant_prediction():
     labels, predictions = np.array([0, 2, 2, 1, 0, 4, 1]), np.array([0, 2, 1, 1, 4, 0, 2])
-    assert metrics.score(("f1",), labels, predictions) == {"eval_f1": pytest.approx(2 * 1 / (2 * 1 + 1 + 1))}
-    constant = metrics.score(("f1", "macro_f1", "matthews_corrcoef"), np.array([1, 0, 0]), np.array([0, 0, 0]))
-    assert constant == {"eval_f1": 0, "eval_macro_f1": pytest.approx(0.8 / 2), "eval_matthews_corrcoef": 0}
+    assert metrics.score(("f1",), labels, predictions) == {
+        "eval_f1": pytest.approx(2 * 1 / (2 * 1 + 1 + 1))
+    }
+    constant = metrics.score(
+        ("f1", "macro_f1", "matthews_corrcoef"), np.array([1, 0, 0]), np.array([0, 0, 0])
+    )
+    assert constant == {
+        "eval_f1": 0,
+        "eval_macro_f1": pytest.approx(0.8 / 2),
+        "eval_matthews_corrcoef": 0,
+    }
 
 
 def test_correlations():
-    scores = metrics.score(("pearson", "spearman"), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0]))
+    scores = metrics.score(
+        ("pearson", "spearman"), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
+    )
     assert scores["eval_spearman"] == pytest.approx(1)
     assert scores["eval_pearson"] == pytest.approx(np.corrcoef([1, 2, 3], [1, 2, 9])[0, 1])
     for predictions in ([2.0, 2.0, 2.0], [2.0]):  # They have no variance.
-        scores = metrics.score(("pearson", "spearman"), np.arange(len(predictions)), np.array(predictions))
+        scores = metrics.score(
+            ("pearson", "spearman"), np.arange(len(predictions)), np.array(predictions)
+        )
         assert scores == {"eval_pearson": 0, "eval_spearman": 0}
 
 
 def test_predictions_and_probabilities():
     logits = np.array([[0.0, np.log(3)], [2.0, -1.0]], np.float32)
     np.testing.assert_array_equal(metrics.to_predictions(logits), [1, 0])
-    np.testing.assert_array_equal(metrics.to_predictions(logits, multi_label=True), [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(
+        metrics.to_predictions(logits, multi_label=True), [[0, 1], [1, 0]]
+    )
     np.testing.assert_array_equal(metrics.to_predictions(logits[:, :1], regression=True), [0, 2])
     np.testing.assert_allclose(metrics.to_probabilities(logits)[0], [0.25, 0.75], rtol=1e-6)
-    np.testing.assert_allclose(metrics.to_probabilities(logits, multi_label=True)[0], [0.5, 0.75], rtol=1e-6)
+    np.testing.assert_allclose(
+        metrics.to_probabilities(logits, multi_label=True)[0], [0.5, 0.75], rtol=1e-6
+    )
 
 
 def test_every_task_is_scored_by_known_metrics():
@@ -56,28 +72,50 @@ def test_every_task_is_scored_by_known_metrics():
 def test_means_of_probabilities():
     """The probabilities of the averaged logits are the means, also for probabilities that are
     almost 0 or 1."""
-    logits = np.random.default_rng(3).normal(scale=4, size=(3, 5, 4)).astype(np.float32).astype(np.float64)
+    logits = (
+        np.random.default_rng(3)
+        .normal(scale=4, size=(3, 5, 4))
+        .astype(np.float32)
+        .astype(np.float64)
+    )
     logits[1, 0] = [90, -90, 0, 0]
     for options, probabilities in (
-            ({}, np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)),
-            ({"multi_label": True}, 1 / (1 + np.exp(-logits))), ({"regression": True}, logits)):
+        ({}, np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)),
+        ({"multi_label": True}, 1 / (1 + np.exp(-logits))),
+        ({"regression": True}, logits),
+    ):
         averaged = metrics.average_logits([*logits], **options)
         assert averaged.dtype == np.float32
         np.testing.assert_allclose(
-            metrics.to_probabilities(averaged, **options), probabilities.mean(axis=0), rtol=2e-5)
-    assert metrics.average_logits([np.float32([[3, 0]]), np.float32([[-1, 0]]), np.float32([[-1, 0]])]).argmax() == 1
+            metrics.to_probabilities(averaged, **options), probabilities.mean(axis=0), rtol=2e-5
+        )
+    assert (
+        metrics.average_logits(
+            [np.float32([[3, 0]]), np.float32([[-1, 0]]), np.float32([[-1, 0]])]
+        ).argmax()
+        == 1
+    )
 
 
 def test_labels_by_name_beside_the_published_index(tmp_path):
-    path = glue_submission.write(tmp_path, TASKS["qnli"], ["test-0", "test-1", "test-7"], np.array([1, 0, 1]))
+    path = glue_submission.write(
+        tmp_path, TASKS["qnli"], ["test-0", "test-1", "test-7"], np.array([1, 0, 1])
+    )
     assert path.endswith("QNLI.tsv")
     with open(path, encoding="utf-8") as file:
-        assert file.read() == "index\tprediction\n0\tnot_entailment\n1\tentailment\n7\tnot_entailment\n"
+        assert (
+            file.read()
+            == "index\tprediction\n0\tnot_entailment\n1\tentailment\n7\tnot_entailment\n"
+        )
 
 
 def test_similarities_stay_in_their_range(tmp_path):
-    path = glue_submission.write(tmp_path, TASKS["sts-b"], ["test-0", "test-1", "test-2"],
-                                 np.array([5.25, -0.5, 2.34567], np.float32))
+    path = glue_submission.write(
+        tmp_path,
+        TASKS["sts-b"],
+        ["test-0", "test-1", "test-2"],
+        np.array([5.25, -0.5, 2.34567], np.float32),
+    )
     with open(path, encoding="utf-8") as file:
         assert file.read().splitlines()[1:] == ["0\t5.000", "1\t0.000", "2\t2.346"]
 

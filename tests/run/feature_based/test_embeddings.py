@@ -25,12 +25,20 @@ def values():
 def parts(values):
     """Yields the rows of the encoder in the order of their lengths, as a predictor does."""
     for rows, vectors in (([2, 0], [values[6:], values[:2]]), ([1], [values[2:6]])):
-        yield rows, {f"layer_{layer}": [each[:, number] for each in vectors] for number, layer in enumerate(LAYERS)}
+        yield (
+            rows,
+            {
+                f"layer_{layer}": [each[:, number] for each in vectors]
+                for number, layer in enumerate(LAYERS)
+            },
+        )
 
 
 def write(path, parts):
     """Writes embeddings; returns the path."""
-    stored_rows.write(path, METADATA, embeddings.make_entries(LAYERS, WIDTH), ENCODER_LENGTHS, parts)
+    stored_rows.write(
+        path, METADATA, embeddings.make_entries(LAYERS, WIDTH), ENCODER_LENGTHS, parts
+    )
     return path
 
 
@@ -50,7 +58,9 @@ def test_rows_are_read_on_demand(folder, values):
     assert not found[0, 1:].any()
     assert not found[1, 3:].any()
     mask = (np.arange(5) < np.array(OF_TAGGER)[:, np.newaxis]).astype(np.int32)
-    taken = take_rows({"input_mask": mask, "vectors": embeddings.read(folder, (2,), OF_TAGGER, WIDTH)}, [0, 2])
+    taken = take_rows(
+        {"input_mask": mask, "vectors": embeddings.read(folder, (2,), OF_TAGGER, WIDTH)}, [0, 2]
+    )
     np.testing.assert_array_equal(taken["vectors"][0, :, 0], values[:3, 1])
     assert taken["vectors"].shape == (2, 3, 1, WIDTH)
 
@@ -81,5 +91,7 @@ def test_files_that_are_damaged_or_of_other_data(folder):
         embeddings.read(folder, (2,), [3, 3], WIDTH)
     with open(os.path.join(folder, "layer_0.bin"), "r+b") as file:
         file.truncate(10)
-    with pytest.raises(InputError, match=r"layer_0\.bin: is missing or corrupted; delete .* to compute the "):
+    with pytest.raises(
+        InputError, match=r"layer_0\.bin: is missing or corrupted; delete .* to compute the "
+    ):
         embeddings.read(folder, LAYERS, OF_TAGGER, WIDTH)

@@ -19,8 +19,15 @@ from run.evaluation.results import read_results
 from run.feature_based import model as feature_model
 from tests import scripts, short_features, toy_runs
 
-TAGGER = {"features": "weighted_sum_last_four", "lstm_width": 9, "num_train_epochs": 60.0,
-          "learning_rate": 0.05, "max_seq_length": 12, "train_batch_size": 12, "save_checkpoints_steps": 50}
+TAGGER = {
+    "features": "weighted_sum_last_four",
+    "lstm_width": 9,
+    "num_train_epochs": 60.0,
+    "learning_rate": 0.05,
+    "max_seq_length": 12,
+    "train_batch_size": 12,
+    "save_checkpoints_steps": 50,
+}
 STEPS = 120
 WORDS = ["the O", "debugger B-TOOL", "stops O", "line B-PLACE", "word I-PLACE", "number O", "at O"]
 
@@ -39,18 +46,34 @@ def folder(tmp_path_factory, reference):
     folder = tmp_path_factory.mktemp("frozen")
     toy_runs.write(folder, reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=4)
     rng = random.Random(1)
-    sentences = ["".join(f"{row}\n" for row in rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(24)]
-    (folder / "train.txt").write_text("\n".join(["-DOCSTART- O\n", *sentences[:9], "-DOCSTART- O\n", *sentences[9:]]))
+    sentences = [
+        "".join(f"{row}\n" for row in rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(24)
+    ]
+    (folder / "train.txt").write_text(
+        "\n".join(["-DOCSTART- O\n", *sentences[:9], "-DOCSTART- O\n", *sentences[9:]])
+    )
     (folder / "dev.txt").write_text("\n".join(sentences[:7]))
     return folder
 
 
 def run(folder, output_dir, **flags):
     """Trains a tagger, or with `task_name` another model; returns its scores."""
-    files = {} if "regression" in flags else {"train_file": folder / "train.txt", "dev_file": folder / "dev.txt"}
-    scripts.run_here("run.run_feature_based", **{
-        "init_checkpoint": folder / "model", "output_dir": folder / output_dir, "cache_dir": folder / "embeddings",
-        **files, **TAGGER, **flags})
+    files = (
+        {}
+        if "regression" in flags
+        else {"train_file": folder / "train.txt", "dev_file": folder / "dev.txt"}
+    )
+    scripts.run_here(
+        "run.run_feature_based",
+        **{
+            "init_checkpoint": folder / "model",
+            "output_dir": folder / output_dir,
+            "cache_dir": folder / "embeddings",
+            **files,
+            **TAGGER,
+            **flags,
+        },
+    )
     return read_results(str(folder / output_dir / "eval_results.txt"))
 
 
@@ -66,8 +89,13 @@ def test_it_learns_and_writes_the_files_of_a_tagger(folder, scores):
     predicted = conll.read_sentences(str(folder / "out" / "test_predictions.txt"), label_column=-1)
     dev = conll.read_sentences(str(folder / "dev.txt"), label_column=-1)
     assert predicted.words == dev.words
-    right = np.mean([one == two for rows in zip(predicted.labels, dev.labels, strict=True)
-                     for one, two in zip(*rows, strict=True)])
+    right = np.mean(
+        [
+            one == two
+            for rows in zip(predicted.labels, dev.labels, strict=True)
+            for one, two in zip(*rows, strict=True)
+        ]
+    )
     assert right == pytest.approx(scores["eval_accuracy"])
 
 
@@ -80,11 +108,16 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
     sentences = conll.read_sentences(str(folder / "train.txt"), label_column=-1)
     tokenizer = BertTokenizer(str(folder / "model" / "vocab.txt"))
     features, _ = word_features.convert_sentences_to_features(
-        sentences, conll.find_label_names(sentences), tokenizer, 12)
-    outputs = encoder({name: features[name] for name in ("input_ids", "input_mask", "segment_ids")})["encoder_outputs"]
+        sentences, conll.find_label_names(sentences), tokenizer, 12
+    )
+    outputs = encoder(
+        {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")}
+    )["encoder_outputs"]
     expected = outputs[3].numpy()[features["label_ids"] != word_features.IGNORED]
-    folders = {json.loads(path.read_text())["positions"]: path.parent
-               for path in folder.glob("embeddings/*/values.json")}
+    folders = {
+        json.loads(path.read_text())["positions"]: path.parent
+        for path in folder.glob("embeddings/*/values.json")
+    }
     found = np.fromfile(folders[len(expected)] / "layer_4.bin", np.float16).reshape(expected.shape)
     np.testing.assert_allclose(found, expected, atol=5e-3)
 
@@ -94,21 +127,33 @@ def test_embeddings_are_the_encoder_outputs_of_first_tokens(folder):
 def test_runs_with_other_settings_and_inputs(folder, reference):
     """The files of the other encoder have the same names and sizes."""
     (folder / "other").mkdir()
-    toy_runs.write(folder / "other", reference, {"model": (None, lambda config: models.BertEncoder(config, seed=8))},
-                   num_hidden_layers=4)
+    toy_runs.write(
+        folder / "other",
+        reference,
+        {"model": (None, lambda config: models.BertEncoder(config, seed=8))},
+        num_hidden_layers=4,
+    )
     with pytest.raises(InputError, match="contains a run with `init_checkpoint` of "):
         run(folder, "out", init_checkpoint=folder / "other" / "model")
     (folder / "filled").mkdir()
     (folder / "filled" / "notes.txt").write_text("a")
-    with pytest.raises(InputError, match=r"is not empty and has no feature_based\.json to resume from"):
+    with pytest.raises(
+        InputError, match=r"is not empty and has no feature_based\.json to resume from"
+    ):
         run(folder, "filled")
     count = lambda: len(list(folder.glob("embeddings/*/layer_4.bin")))
     before = count()
     with pytest.MonkeyPatch.context() as patch:  # Only the embeddings matter here.
         patch.setattr("run.training.loop.Run.train", lambda *_, **__: None)
-        for number, flags in enumerate((
-                {}, {"init_checkpoint": folder / "other" / "model"}, {"max_seq_length": 5},
-                {"document_context": True, "dev_file": folder / "train.txt"}, {"mixed_precision": "bfloat16"})):
+        for number, flags in enumerate(
+            (
+                {},
+                {"init_checkpoint": folder / "other" / "model"},
+                {"max_seq_length": 5},
+                {"document_context": True, "dev_file": folder / "train.txt"},
+                {"mixed_precision": "bfloat16"},
+            )
+        ):
             run(folder, f"others_{number}", **flags)
             assert (count() > before) == bool(flags)
             before = count()
@@ -122,13 +167,24 @@ def test_a_regression_of_pairs(folder):
     """
     rng, rows = random.Random(3), []
     for _ in range(96):
-        first, second = (rng.choices(("the", "line", "word", "at", "stops"), k=rng.randint(1, 3)) for _ in range(2))
+        first, second = (
+            rng.choices(("the", "line", "word", "at", "stops"), k=rng.randint(1, 3))
+            for _ in range(2)
+        )
         rows.append((" ".join(first), " ".join(second), str(second.count("stops"))))
     for split, chosen in (("train", rows), ("dev", rows[:24]), ("test", rows[24:32])):
         lines = ("\t".join(row) for row in [("text", "second", "number"), *chosen])
         (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
-    flags = {"task_name": "custom", "data_dir": folder, "text_b_column": "second", "label_column": "number",
-             "regression": True, "max_seq_length": 16, "num_train_epochs": 60, "do_predict": True}
+    flags = {
+        "task_name": "custom",
+        "data_dir": folder,
+        "text_b_column": "second",
+        "label_column": "number",
+        "regression": True,
+        "max_seq_length": 16,
+        "num_train_epochs": 60,
+        "do_predict": True,
+    }
     found = run(folder, "pairs", **flags)
     assert found["eval_pearson"] > 0.8
     assert np.loadtxt(folder / "pairs" / "test_results.tsv").shape == (8,)
@@ -136,13 +192,24 @@ def test_a_regression_of_pairs(folder):
 
 @pytest.mark.extra_large
 def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
-    flags = {**TAGGER, "features": "all", "num_runs": 2, "num_train_epochs": 20, "iterations_per_loop": 1,
-             "save_checkpoints_steps": 4, "eval_batch_size": 1, "init_checkpoint": folder / "model",
-             "train_file": folder / "train.txt", "dev_file": folder / "dev.txt"}
+    flags = {
+        **TAGGER,
+        "features": "all",
+        "num_runs": 2,
+        "num_train_epochs": 20,
+        "iterations_per_loop": 1,
+        "save_checkpoints_steps": 4,
+        "eval_batch_size": 1,
+        "init_checkpoint": folder / "model",
+        "train_file": folder / "train.txt",
+        "dev_file": folder / "dev.txt",
+    }
     killed = folder / "killed_table"
     status, errors = scripts.kill_when(
-        scripts.command("tests.short_features", output_dir=killed, **flags), None,
-        (killed / "last" / "run_2" / "checkpoint").exists)
+        scripts.command("tests.short_features", output_dir=killed, **flags),
+        None,
+        (killed / "last" / "run_2" / "checkpoint").exists,
+    )
     assert status == -signal.SIGKILL, errors[-3000:]
     assert (killed / "embeddings" / "eval_results.txt").exists()
     assert not (killed / "last" / "eval_results.txt").exists()
@@ -164,10 +231,16 @@ def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
 
 
 @pytest.mark.extra_large
-@pytest.mark.parametrize(("flags", "message"), [
-    ({"label_column": "x"}, "`label_column`=x: must be a number"),
-    ({"distribution_strategy": "multi_worker_mirrored"}, "only one process can write the embeddings"),
-])
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"label_column": "x"}, "`label_column`=x: must be a number"),
+        (
+            {"distribution_strategy": "multi_worker_mirrored"},
+            "only one process can write the embeddings",
+        ),
+    ],
+)
 def test_settings_that_do_not_go_together(folder, flags, message):
     with pytest.raises(InputError, match=message):
         run(folder, "rejected", **flags)

@@ -15,13 +15,24 @@ from tests.settings import resolved
 @pytest.mark.parametrize("name", toy_runs.TASKS)
 def test_a_derived_model_has_the_same_outputs(tmp_path, name):
     def open_model(path):
-        return FineTunedModel.open(resolved(FineTunedSettings(
-            ModelSettings(init_checkpoint=path), TokenizerSettings(), DataSettings(**toy_runs.DATA[name]))))
+        return FineTunedModel.open(
+            resolved(
+                FineTunedSettings(
+                    ModelSettings(init_checkpoint=path),
+                    TokenizerSettings(),
+                    DataSettings(**toy_runs.DATA[name]),
+                )
+            )
+        )
 
     whole = open_model(name)
     written = whole.write(str(tmp_path / "copy"), whole.read_tensors(), whole.config)
     copy = open_model(str(tmp_path / "copy"))
-    assert (copy.path, copy.config, copy.task.metadata) == (written.path, whole.config, whole.task.metadata)
+    assert (copy.path, copy.config, copy.task.metadata) == (
+        written.path,
+        whole.config,
+        whole.task.metadata,
+    )
     assert copy.task.data.resolved_settings == whole.task.data.resolved_settings
     outputs, again = whole.predict(whole.make_model()), copy.predict(copy.make_model())
     assert outputs.keys() == again.keys()

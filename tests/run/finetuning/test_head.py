@@ -29,11 +29,13 @@ def checkpoint(tmp_path):
 
     Returns its path.
     """
+
     def write(model, metadata=None):
         FORMATS["tf1"].write(str(tmp_path), model_tensors(model), CONFIG)
         if metadata:
             task_metadata.keep(str(tmp_path), metadata)
         return str(tmp_path)
+
     return write
 
 
@@ -43,8 +45,10 @@ def make_task(labels=("a", "b")):
     return task
 
 
-@pytest.mark.parametrize(("labels", "metadata"), [
-    (("a", "b"), None), (("a", "b"), describe(("a", "b"))), ((), describe(()))])
+@pytest.mark.parametrize(
+    ("labels", "metadata"),
+    [(("a", "b"), None), (("a", "b"), describe(("a", "b"))), ((), describe(()))],
+)
 def test_a_head_for_the_same_labels_is_loaded(checkpoint, capsys, labels, metadata):
     path = checkpoint(models.BertClassifier(CONFIG, len(labels) or 1), metadata)
     for keep_head in (None, True):
@@ -52,38 +56,68 @@ def test_a_head_for_the_same_labels_is_loaded(checkpoint, capsys, labels, metada
     assert capsys.readouterr().out == ""
     assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD
     assert capsys.readouterr().out == (
-        f"`init_checkpoint`={path}: loads the encoder and initializes a new head (`nokeep_head`)\n")
+        f"`init_checkpoint`={path}: loads the encoder and initializes a new head (`nokeep_head`)\n"
+    )
 
 
-@pytest.mark.parametrize(("metadata", "labels", "difference"), [
-    (describe(("b", "a")), ("a", "b"), "is of a classifier with the labels b, a"),
-    (describe(("a", "b"), "token_classifier"), ("a", "b"), "is of a token_classifier with the labels a, b"),
-    (describe(("a", "b"), multi_label=True), ("a", "b"), "is of a classifier with any number of the labels a, b"),
-])
-def test_a_head_for_other_labels_is_new_by_default(checkpoint, capsys, metadata, labels, difference):
+@pytest.mark.parametrize(
+    ("metadata", "labels", "difference"),
+    [
+        (describe(("b", "a")), ("a", "b"), "is of a classifier with the labels b, a"),
+        (
+            describe(("a", "b"), "token_classifier"),
+            ("a", "b"),
+            "is of a token_classifier with the labels a, b",
+        ),
+        (
+            describe(("a", "b"), multi_label=True),
+            ("a", "b"),
+            "is of a classifier with any number of the labels a, b",
+        ),
+    ],
+)
+def test_a_head_for_other_labels_is_new_by_default(
+    checkpoint, capsys, metadata, labels, difference
+):
     path = checkpoint(models.BertClassifier(CONFIG, len(labels)), metadata)
     assert head.choose_new_variables(make_task(labels), path, None, CONFIG) == HEAD
     assert capsys.readouterr().out == (
         f"`init_checkpoint`={path}: loads the encoder and initializes a new head; the checkpoint's head {difference}, "
-        "but this task requires a classifier with the labels a, b; set `keep_head` to load it anyway\n")
+        "but this task requires a classifier with the labels a, b; set `keep_head` to load it anyway\n"
+    )
     assert head.choose_new_variables(make_task(labels), path, True, CONFIG) == ()
     assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD
 
 
-@pytest.mark.parametrize(("labels", "is_loaded"), [
-    (("LABEL_0", "LABEL_1"), True), (("negative", "POSITIVE"), True), (("positive", "negative"), False)])
-def test_a_head_of_hugging_face_is_loaded_if_it_has_the_labels_of_the_task(checkpoint, labels, is_loaded):
+@pytest.mark.parametrize(
+    ("labels", "is_loaded"),
+    [
+        (("LABEL_0", "LABEL_1"), True),
+        (("negative", "POSITIVE"), True),
+        (("positive", "negative"), False),
+    ],
+)
+def test_a_head_of_hugging_face_is_loaded_if_it_has_the_labels_of_the_task(
+    checkpoint, labels, is_loaded
+):
     path = checkpoint(models.BertClassifier(CONFIG, 2), describe(labels))
-    task = ClassifierTask(FineTuningSettings(task=classifier.Settings(task_name="sst-2", data_dir="none")), None)
+    task = ClassifierTask(
+        FineTuningSettings(task=classifier.Settings(task_name="sst-2", data_dir="none")), None
+    )
     assert head.choose_new_variables(task, path, None, CONFIG) == (() if is_loaded else HEAD)
 
 
 def test_a_head_with_another_number_of_labels_is_new(checkpoint, capsys):
     path = checkpoint(models.BertClassifier(CONFIG, 3), describe(("x", "y", "z")))
     assert head.choose_new_variables(make_task(), path, None, CONFIG) == HEAD
-    assert capsys.readouterr().out.endswith("; the checkpoint's head has 3 outputs, but this task requires 2\n")
-    with pytest.raises(InputError, match=f"^`keep_head`: the head of `init_checkpoint`={path} does not fit: it has 3 "
-                                         "outputs, but this task requires 2$"):
+    assert capsys.readouterr().out.endswith(
+        "; the checkpoint's head has 3 outputs, but this task requires 2\n"
+    )
+    with pytest.raises(
+        InputError,
+        match=f"^`keep_head`: the head of `init_checkpoint`={path} does not fit: it has 3 "
+        "outputs, but this task requires 2$",
+    ):
         head.choose_new_variables(make_task(), path, True, CONFIG)
 
 
@@ -92,8 +126,11 @@ def test_a_checkpoint_without_a_head(checkpoint, capsys):
     for keep_head in (None, False):
         assert head.choose_new_variables(make_task(), path, keep_head, CONFIG) == ()
     assert capsys.readouterr().out == ""
-    with pytest.raises(InputError, match=r"^`keep_head`: `init_checkpoint`=.* has no head for this task; it "
-                                         r"lacks output_bias, output_weights$"):
+    with pytest.raises(
+        InputError,
+        match=r"^`keep_head`: `init_checkpoint`=.* has no head for this task; it "
+        r"lacks output_bias, output_weights$",
+    ):
         head.choose_new_variables(make_task(), path, True, CONFIG)
 
 
@@ -106,7 +143,9 @@ def test_the_head_for_question_answering_has_its_own_names(checkpoint):
     task = SpanLabelerTask(FineTuningSettings(task=span_labeler.Settings()), None)
     model = models.BertSpanLabeler(CONFIG)
     assert task.head_shapes(CONFIG) == {
-        variable.name.removesuffix(":0"): variable.shape.as_list() for variable in model.head.variables}
+        variable.name.removesuffix(":0"): variable.shape.as_list()
+        for variable in model.head.variables
+    }
     path = checkpoint(model)
     assert head.choose_new_variables(task, path, True, CONFIG) == ()
     assert head.choose_new_variables(task, path, False, CONFIG) == tuple(task.head_shapes(CONFIG))

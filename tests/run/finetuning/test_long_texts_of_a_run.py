@@ -30,28 +30,60 @@ def here(working_folder, reference):
     """The current directory, with data and a model without dropout."""
     (working_folder / "data").mkdir()
     for split in ("train", "dev", "test"):
-        (working_folder / "data" / f"{split}.tsv").write_text("sentence\tlabel\n" + "".join(
-            f"{text.strip() or 'line'}\t{'ab'[number % 2]}\n" for number, text in enumerate(TEXTS)))
-    toy_runs.write(working_folder, reference, {"sst": toy_runs.TASKS["sst"]}, hidden_dropout_prob=0.0,
-                   attention_probs_dropout_prob=0.0)
+        (working_folder / "data" / f"{split}.tsv").write_text(
+            "sentence\tlabel\n"
+            + "".join(
+                f"{text.strip() or 'line'}\t{'ab'[number % 2]}\n"
+                for number, text in enumerate(TEXTS)
+            )
+        )
+    toy_runs.write(
+        working_folder,
+        reference,
+        {"sst": toy_runs.TASKS["sst"]},
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
     return working_folder
 
 
 def tune(output_dir, **flags):
-    scripts.run_here("run.run_classifier", **{
-        "init_checkpoint": "sst", "max_seq_length": LENGTH, "output_dir": output_dir, "train_batch_size": 4,
-        "save_checkpoints_steps": 2, "learning_rate": 1e-2, "num_train_epochs": 2.0, "task_name": "custom",
-        "data_dir": "data", "text_a_column": "sentence", **WINDOWS, **flags})
+    scripts.run_here(
+        "run.run_classifier",
+        **{
+            "init_checkpoint": "sst",
+            "max_seq_length": LENGTH,
+            "output_dir": output_dir,
+            "train_batch_size": 4,
+            "save_checkpoints_steps": 2,
+            "learning_rate": 1e-2,
+            "num_train_epochs": 2.0,
+            "task_name": "custom",
+            "data_dir": "data",
+            "text_a_column": "sentence",
+            **WINDOWS,
+            **flags,
+        },
+    )
 
 
 def test_a_run_and_its_export(here, capsys):
     tune("run", do_train=True, do_eval=True, do_predict=True)
     said = capsys.readouterr().err
-    assert re.search(r"train: 12 rows; \d+ rows are longer than --max_seq_length=9 and are read in 2.\d windows "
-                     r"on average, at most 3", said)
-    assert re.search(r"train: 12 rows; \d rows are truncated, because they do not fit into 3 windows or", said)
+    assert re.search(
+        r"train: 12 rows; \d+ rows are longer than --max_seq_length=9 and are read in 2.\d windows "
+        r"on average, at most 3",
+        said,
+    )
+    assert re.search(
+        r"train: 12 rows; \d rows are truncated, because they do not fit into 3 windows or", said
+    )
     kept = json.loads((here / "run" / "task.json").read_text())
-    assert [kept[name] for name in ("window_pooling", "window_stride", "max_windows")] == ["max", 5, 3]
+    assert [kept[name] for name in ("window_pooling", "window_stride", "max_windows")] == [
+        "max",
+        5,
+        3,
+    ]
 
     shutil.copytree("run", "killed")
     (here / "killed" / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
@@ -66,12 +98,21 @@ def test_a_run_and_its_export(here, capsys):
     assert answers["was_cut"].numpy().tolist() == [len(text.split()) > 7 + 2 * 5 for text in TEXTS]
     alone = servable.answer_texts(text=tf.constant(TEXTS[1:2]))
     np.testing.assert_allclose(alone["probabilities"][0], probabilities[1], atol=1e-5)
-    with pytest.raises(InputError, match=r"^the model reads long texts in windows, which LiteRT files do not support"):
-        litert.convert(checkpoint.load_servable(
-            **resolve_checkpoint("run").checkpoint_to_serve | {"static_length": True}))
+    with pytest.raises(
+        InputError,
+        match=r"^the model reads long texts in windows, which LiteRT files do not support",
+    ):
+        litert.convert(
+            checkpoint.load_servable(
+                **resolve_checkpoint("run").checkpoint_to_serve | {"static_length": True}
+            )
+        )
 
     message = "`output_dir`=run: contains the run of another task, with window_pooling 'max' instead of None; choose"
     with pytest.raises(InputError, match=f"^{message}"):
         tune("run", do_eval=True, **dict.fromkeys(WINDOWS))
-    with pytest.raises(InputError, match=r"^`output_dir`=run: contains a run with `window_stride` 5, not 4; choose an"):
+    with pytest.raises(
+        InputError,
+        match=r"^`output_dir`=run: contains a run with `window_stride` 5, not 4; choose an",
+    ):
         tune("run", window_stride=4, do_train=True)

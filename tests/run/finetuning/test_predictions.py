@@ -23,9 +23,19 @@ def folder(working_folder, reference):
 
     def write(name, labels=NLI_LABELS, **sizes):
         metadata = TaskMetadata("classifier", 20, True, labels, pairs=True)
-        toy_runs.write(folder, reference, {name: (metadata, lambda config: models.BertClassifier(config, 3))}, **sizes)
+        toy_runs.write(
+            folder,
+            reference,
+            {name: (metadata, lambda config: models.BertClassifier(config, 3))},
+            **sizes,
+        )
 
-    runs = {"one": {}, "two": {}, "wide": {"hidden_size": 16}, "others": {"labels": ("a", "b", "c")}}
+    runs = {
+        "one": {},
+        "two": {},
+        "wide": {"hidden_size": 16},
+        "others": {"labels": ("a", "b", "c")},
+    }
     for name, values in runs.items():
         write(name, **values)
         config = BertConfig.from_json_file(folder / name / "bert_config.json")
@@ -37,16 +47,26 @@ def folder(working_folder, reference):
         file.seek(0)
         file.write("\n".join([*tokens[:-2], tokens[-1], tokens[-2]]) + "\n")
     (folder / "ax").mkdir()
-    (folder / "ax" / "diagnostic.tsv").write_text("index\tsentence1\tsentence2\n" + "".join(
-        f"{number}\t{first}\t{second}\n" for number, (first, second) in enumerate(PAIRS)))
+    (folder / "ax" / "diagnostic.tsv").write_text(
+        "index\tsentence1\tsentence2\n"
+        + "".join(f"{number}\t{first}\t{second}\n" for number, (first, second) in enumerate(PAIRS))
+    )
     return folder
 
 
 def predict(output_dir, **flags):
     """Predicts ax; returns the probabilities."""
-    scripts.run_here("run.run_classifier", **{
-        "task_name": "ax", "data_dir": "ax", "output_dir": output_dir, "do_predict": True, "max_seq_length": 20,
-        **flags})
+    scripts.run_here(
+        "run.run_classifier",
+        **{
+            "task_name": "ax",
+            "data_dir": "ax",
+            "output_dir": output_dir,
+            "do_predict": True,
+            "max_seq_length": 20,
+            **flags,
+        },
+    )
     return np.loadtxt(output_dir / "test_results.tsv")
 
 
@@ -54,25 +74,45 @@ def predict(output_dir, **flags):
 def test_a_model_of_mnli_predicts_the_diagnostic_data(tmp_path):
     probabilities = predict(tmp_path, init_checkpoint="one")
     assert (tmp_path / "AX.tsv").read_text() == "index\tprediction\n" + "".join(
-        f"{number}\t{NLI_LABELS[row.argmax()]}\n" for number, row in enumerate(probabilities))
+        f"{number}\t{NLI_LABELS[row.argmax()]}\n" for number, row in enumerate(probabilities)
+    )
     with pytest.raises(InputError, match="task ax has no split 'dev'; must be one of test"):
         predict(tmp_path, init_checkpoint="one", do_eval=True)
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("flags", "message"), [
-    ({"ensemble": "one,ax"}, "`ensemble`=ax: contains no finished run; name directories such as mrpc/run_1"),
-    ({"ensemble": "one,wide"}, "`ensemble`=wide: contains a run of another model, with hidden_size 16, but "
-                               "`bert_config_file` has 8; choose another directory"),
-    ({"ensemble": "one,others"}, "`ensemble`=others: contains the run of another task, with labels ('a', 'b', 'c') "
-                                 "instead of ('contradiction', 'entailment', 'neutral'); choose another directory"),
-    ({"ensemble": "one,vocabulary"}, "`vocab_file`=one/vocab.txt: differs from the vocabulary of the run in "
-                                     "`output_dir`, vocabulary/vocab.txt"),
-    ({"ensemble": "one,weights"},
-     "`ensemble`=weights: contains no checkpoint to evaluate; train first, or set `init_checkpoint`"),
-    ({"ensemble": "one,two", "output_dir": "two"},
-     "`output_dir`=two: contains a run; choose another directory for the results of `ensemble`"),
-])
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            {"ensemble": "one,ax"},
+            "`ensemble`=ax: contains no finished run; name directories such as mrpc/run_1",
+        ),
+        (
+            {"ensemble": "one,wide"},
+            "`ensemble`=wide: contains a run of another model, with hidden_size 16, but "
+            "`bert_config_file` has 8; choose another directory",
+        ),
+        (
+            {"ensemble": "one,others"},
+            "`ensemble`=others: contains the run of another task, with labels ('a', 'b', 'c') "
+            "instead of ('contradiction', 'entailment', 'neutral'); choose another directory",
+        ),
+        (
+            {"ensemble": "one,vocabulary"},
+            "`vocab_file`=one/vocab.txt: differs from the vocabulary of the run in "
+            "`output_dir`, vocabulary/vocab.txt",
+        ),
+        (
+            {"ensemble": "one,weights"},
+            "`ensemble`=weights: contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
+        ),
+        (
+            {"ensemble": "one,two", "output_dir": "two"},
+            "`output_dir`=two: contains a run; choose another directory for the results of `ensemble`",
+        ),
+    ],
+)
 def test_rejected_ensembles(tmp_path, flags, message):
     with pytest.raises(InputError) as error:
         predict(**{"output_dir": tmp_path, **flags})

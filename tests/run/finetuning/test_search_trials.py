@@ -19,8 +19,12 @@ from run.training import model_files
 from run.training.loop import DivergedError
 from tests.run.finetuning.test_job import Task
 
-SCORES = {"batch8_lr0.1_epochs1": 0.25, "batch8_lr0.1_epochs2": 0.75, "batch8_lr0.5_epochs1": 0.5,
-          "batch8_lr0.5_epochs2": 0.75}
+SCORES = {
+    "batch8_lr0.1_epochs1": 0.25,
+    "batch8_lr0.1_epochs2": 0.75,
+    "batch8_lr0.5_epochs1": 0.5,
+    "batch8_lr0.5_epochs2": 0.75,
+}
 
 
 class Weight(tf.Module):
@@ -36,6 +40,7 @@ def searched(tmp_path, monkeypatch):
 
     A run creates a checkpoint and has its score in `scores`, or diverges if that is None.
     """
+
     def run(scores, **values):
         def train_once(settings, strategy, task, techniques):
             folder, is_training = tmp_path / settings.training.output_dir, settings.do_train
@@ -49,19 +54,38 @@ def searched(tmp_path, monkeypatch):
                     (folder / name).touch()
             if scores[folder.name] is None:
                 raise DivergedError("step 3: the loss is not a finite number")
-            results = {"eval_accuracy": scores[folder.name], "loss": 2.0, "eval_loss": 2.0, "global_step": 7}
+            results = {
+                "eval_accuracy": scores[folder.name],
+                "loss": 2.0,
+                "eval_loss": 2.0,
+                "global_step": 7,
+            }
             trained = types.SimpleNamespace(
-                folder=str(folder), model=Weight(scores[folder.name]), writes=True, free=lambda: None)
+                folder=str(folder),
+                model=Weight(scores[folder.name]),
+                writes=True,
+                free=lambda: None,
+            )
             return trained, folder.name, results, {}
 
         monkeypatch.setattr(job, "train_once", train_once)
         settings = FineTuningSettings(
-            training=TrainingSettings(output_dir=str(tmp_path)), tuning=TuningSettings(do_eval=True),
+            training=TrainingSettings(output_dir=str(tmp_path)),
+            tuning=TuningSettings(do_eval=True),
             trained_weights=TrainedWeightsSettings(lora_rank=2),  # Only allowed in training.
-            do_train=True, search=True, **{"search_batch_sizes": (8,), "search_learning_rates": (0.1, 0.5),
-                                           "search_epochs": (1.0, 2.0), **values})
+            do_train=True,
+            search=True,
+            **{
+                "search_batch_sizes": (8,),
+                "search_learning_rates": (0.1, 0.5),
+                "search_epochs": (1.0, 2.0),
+                **values,
+            },
+        )
         for each in settings.runs:
-            model_files.save_run_files(each.training.output_dir, BertConfig(11, 6, 1, 2, 7), TokenizerFiles())
+            model_files.save_run_files(
+                each.training.output_dir, BertConfig(11, 6, 1, 2, 7), TokenizerFiles()
+            )
         monkeypatch.setattr(job, "save_run_files", lambda *_: None)
         return sweeps.search(settings, tf.distribute.get_strategy(), Task(settings, None), ())[0]
 
@@ -82,23 +106,38 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
     assert (tmp_path / "search" / "batch8_lr0.5_epochs2" / "loss.png").exists()
     output = capsys.readouterr().out
     assert "search: trial 2 of 4, batch8_lr0.1_epochs2\n" in output
-    assert "\n".join([
-        "batch size  learning rate  epochs  steps  eval_accuracy  eval_loss",
-        "         8            0.1       1      7         0.2500     2.0000",
-        "         8            0.1       2      7         0.7500     2.0000  best",
-        "         8            0.5       1      7         0.5000     2.0000",
-        "         8            0.5       2      7         0.7500     2.0000",
-        f"best of 4 trials by eval_accuracy: {tmp_path}/search/{best}; its weights are in {tmp_path}\n"]) in output
+    assert (
+        "\n".join(
+            [
+                "batch size  learning rate  epochs  steps  eval_accuracy  eval_loss",
+                "         8            0.1       1      7         0.2500     2.0000",
+                "         8            0.1       2      7         0.7500     2.0000  best",
+                "         8            0.5       1      7         0.5000     2.0000",
+                "         8            0.5       2      7         0.7500     2.0000",
+                f"best of 4 trials by eval_accuracy: {tmp_path}/search/{best}; its weights are in {tmp_path}\n",
+            ]
+        )
+        in output
+    )
     assert output.endswith("eval_accuracy = 0.75\neval_loss = 2\nglobal_step = 7\n")
 
     with open(tmp_path / "search" / "search.tsv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     assert [row["folder"] for row in rows] == list(SCORES)
-    assert rows[1] == {"train_batch_size": "8", "learning_rate": "0.1", "num_train_epochs": "2.0",
-                       "eval_accuracy": "0.75", "eval_loss": "2.0", "loss": "2.0", "global_step": "7",
-                       "folder": "batch8_lr0.1_epochs2"}
+    assert rows[1] == {
+        "train_batch_size": "8",
+        "learning_rate": "0.1",
+        "num_train_epochs": "2.0",
+        "eval_accuracy": "0.75",
+        "eval_loss": "2.0",
+        "loss": "2.0",
+        "global_step": "7",
+        "folder": "batch8_lr0.1_epochs2",
+    }
     weight = Weight(0.0)
-    tf.train.Checkpoint(model=weight).restore(tf.train.latest_checkpoint(str(tmp_path))).expect_partial()
+    tf.train.Checkpoint(model=weight).restore(
+        tf.train.latest_checkpoint(str(tmp_path))
+    ).expect_partial()
     assert float(weight.weight) == 0.75
     assert latest_checkpoint.has_run(str(tmp_path))
 
@@ -109,13 +148,19 @@ def test_a_search_resumes_with_missing_trials(tmp_path, searched):
     (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").touch()
     searched.ran.clear()
     searched({**SCORES, "batch8_lr0.5_epochs1": 0.875})
-    assert searched.ran == [("batch8_lr0.5_epochs1", True), ("batch8_lr0.5_epochs2", True),
-                            ("batch8_lr0.5_epochs1", False)]
+    assert searched.ran == [
+        ("batch8_lr0.5_epochs1", True),
+        ("batch8_lr0.5_epochs2", True),
+        ("batch8_lr0.5_epochs1", False),
+    ]
     assert with_checkpoints(tmp_path) == ["batch8_lr0.5_epochs1"]
     assert not (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").exists()
     assert sorted(path.name for path in tmp_path.glob("ckpt-*.index")) == ["ckpt-7.index"]
 
-    with pytest.raises(InputError, match=r"batch8_lr0\.1_epochs2 has no weights any more; delete it, and run the sea"):
+    with pytest.raises(
+        InputError,
+        match=r"batch8_lr0\.1_epochs2 has no weights any more; delete it, and run the sea",
+    ):
         searched(SCORES, search_learning_rates=(0.1,))
 
 
@@ -124,7 +169,9 @@ def test_a_trial_that_diverges_is_a_row_of_the_table(tmp_path, searched, capsys)
     assert searched(scores) == "batch8_lr0.1_epochs2"
     output = capsys.readouterr().out
     assert "batch8_lr0.5_epochs1: step 3: the loss is not a finite number\n" in output
-    assert "         8            0.5       1                     -          -  diverged\n" in output
+    assert (
+        "         8            0.5       1                     -          -  diverged\n" in output
+    )
     trial = json.loads((tmp_path / "search" / "batch8_lr0.5_epochs1" / "trial.json").read_text())
     assert trial["results"] == {}
     searched.ran.clear()

@@ -37,10 +37,22 @@ def here(working_folder, reference):
 
 def tune(output_dir, **flags):
     """Trains a classifier of two layers for 12 steps."""
-    scripts.run_here("run.run_classifier", **{
-        "init_checkpoint": "sst", "max_seq_length": 20, "output_dir": output_dir, "train_batch_size": 4,
-        "save_checkpoints_steps": 4, "keep_checkpoint_max": 9, "learning_rate": 1e-2, "task_name": "sst-2",
-        "data_dir": "sst-2", **(TRAIN if "do_eval" not in flags else {}), **flags})
+    scripts.run_here(
+        "run.run_classifier",
+        **{
+            "init_checkpoint": "sst",
+            "max_seq_length": 20,
+            "output_dir": output_dir,
+            "train_batch_size": 4,
+            "save_checkpoints_steps": 4,
+            "keep_checkpoint_max": 9,
+            "learning_rate": 1e-2,
+            "task_name": "sst-2",
+            "data_dir": "sst-2",
+            **(TRAIN if "do_eval" not in flags else {}),
+            **flags,
+        },
+    )
 
 
 def count_moments(folder):
@@ -84,9 +96,18 @@ def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
     config = json.loads((here / "sst" / "bert_config.json").read_text())
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
         config[name] = 0.0
-    monkeypatch.setattr(BertConfig, "from_json_file", classmethod(lambda cls, *_, **__: cls.from_dict(config)))
-    options = {**FROZEN, **LORA, "max_seq_length": 8, "max_windows": 8, "do_train": True, "do_eval": False,
-               "num_train_epochs": 1.0}
+    monkeypatch.setattr(
+        BertConfig, "from_json_file", classmethod(lambda cls, *_, **__: cls.from_dict(config))
+    )
+    options = {
+        **FROZEN,
+        **LORA,
+        "max_seq_length": 8,
+        "max_windows": 8,
+        "do_train": True,
+        "do_eval": False,
+        "num_train_epochs": 1.0,
+    }
     tune("plain", **options)
     monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
     tune("spread", accumulate_steps=2, recompute_activations=True, **options)
@@ -100,7 +121,11 @@ def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
 def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_path):
     tune("lora", **LORA)
     said = capsys.readouterr().out
-    kernels = {name for name in weights("sst") if name.startswith("bert/encoder/") and name.endswith("/kernel")}
+    kernels = {
+        name
+        for name in weights("sst")
+        if name.startswith("bert/encoder/") and name.endswith("/kernel")
+    }
     assert changed("lora") == {*kernels, *HEAD}
     assert count_moments("lora") == 2 * 2 * 4 + len(HEAD)
 
@@ -113,29 +138,50 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
     results = (here / "lora" / "eval_results.txt").read_text()
     tune("lora", do_eval=True)  # Loads merged kernels.
     again = (here / "lora" / "eval_results.txt").read_text()
-    numbers = [[float(line.split(" = ")[1]) for line in text.splitlines()] for text in (results, again)]
+    numbers = [
+        [float(line.split(" = ")[1]) for line in text.splitlines()] for text in (results, again)
+    ]
     np.testing.assert_allclose(*numbers, atol=1e-6)
 
     path = here / "lora" / "adapter.safetensors"
-    assert f"lora/adapter.safetensors: adapters and head, {path.stat().st_size / 1e6:.2f} MB" in said
+    assert (
+        f"lora/adapter.safetensors: adapters and head, {path.stat().st_size / 1e6:.2f} MB" in said
+    )
     assert path.stat().st_size < 0.2 * (here / "sst" / "ckpt-3.data-00000-of-00001").stat().st_size
     convert("sst", tmp_path / "merged", "tf1", adapter=str(path))
     kept = weights("lora/best")
     assert weights(tmp_path / "merged").keys() == kept.keys()
     for name, value in weights(tmp_path / "merged").items():
         np.testing.assert_allclose(value, kept[name], rtol=0, atol=1e-6, err_msg=name)
-    with pytest.raises(InputError, match=r"adapter.safetensors: was trained on weights other than those of lora/ckpt"):
+    with pytest.raises(
+        InputError,
+        match=r"adapter.safetensors: was trained on weights other than those of lora/ckpt",
+    ):
         convert("lora", tmp_path / "never", "tf1", adapter=str(path))
-    with pytest.raises(InputError, match=r"^`adapter`=sst/vocab.txt: is not a safetensors file, or is corrupted"):
+    with pytest.raises(
+        InputError, match=r"^`adapter`=sst/vocab.txt: is not a safetensors file, or is corrupted"
+    ):
         convert("sst", tmp_path / "never", "tf1", adapter="sst/vocab.txt")
     convert("sst", tmp_path / "hf", "huggingface")
-    with pytest.raises(InputError, match=r"model.safetensors: does not contain adapters of these scripts$"):
-        convert("sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "hf" / "model.safetensors"))
+    with pytest.raises(
+        InputError, match=r"model.safetensors: does not contain adapters of these scripts$"
+    ):
+        convert(
+            "sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "hf" / "model.safetensors")
+        )
     with safetensors.safe_open(path, "numpy") as file:
-        arrays, metadata = {name: file.get_tensor(name) for name in list(file.keys())}, file.metadata()
+        arrays, metadata = (
+            {name: file.get_tensor(name) for name in list(file.keys())},
+            file.metadata(),
+        )
     damaged = min(arrays)
-    safetensors.numpy.save_file(arrays | {damaged: arrays[damaged] * np.nan}, tmp_path / "nan.safetensors", metadata)
-    with pytest.raises(InputError, match=rf"^`adapter`={tmp_path}/nan\.safetensors: {damaged} contains numbers that"):
+    safetensors.numpy.save_file(
+        arrays | {damaged: arrays[damaged] * np.nan}, tmp_path / "nan.safetensors", metadata
+    )
+    with pytest.raises(
+        InputError,
+        match=rf"^`adapter`={tmp_path}/nan\.safetensors: {damaged} contains numbers that",
+    ):
         convert("sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "nan.safetensors"))
     assert not (tmp_path / "never").exists()
 
@@ -156,6 +202,7 @@ def test_frozen_layers_have_no_backward_pass(reference_config, reference_batches
             with tf.GradientTape() as tape:
                 loss = tf.reduce_sum(model(batch)["logits"] ** 2)
             return tape.gradient(loss, model.trainable_variables)
+
         graph = compute.get_concrete_function().graph
         products = [each for each in graph.get_operations() if "MatMul" in each.type]
         names = [variable.name for variable in model.trainable_variables]
@@ -173,14 +220,23 @@ def test_frozen_layers_have_no_backward_pass(reference_config, reference_batches
 def test_layers_with_shared_weights_are_frozen_together(reference_config):
     shared = dataclasses.replace(reference_config, num_hidden_groups=1)
     encoder = models.BertEncoder(shared)
-    with pytest.raises(InputError, match=r"^`freeze_layers`=1: the model's layers share weights; set 0 to freeze "):
+    with pytest.raises(
+        InputError, match=r"^`freeze_layers`=1: the model's layers share weights; set 0 to freeze "
+    ):
         freeze(encoder, 1)
     freeze(encoder, 2)
-    assert [variable.name.split("/")[1] for variable in encoder.trainable_variables] == ["pooler"] * 2
-    with pytest.raises(InputError, match=r"^`layerwise_learning_rate_decay`=0\.5: must be 1, since the layers of "):
+    assert [variable.name.split("/")[1] for variable in encoder.trainable_variables] == [
+        "pooler"
+    ] * 2
+    with pytest.raises(
+        InputError, match=r"^`layerwise_learning_rate_decay`=0\.5: must be 1, since the layers of "
+    ):
         TrainedWeightsSettings(layerwise_learning_rate_decay=0.5).check_model(shared)
 
 
 def test_more_frozen_layers_than_the_model_has(reference_config):
-    with pytest.raises(InputError, match=r"^`freeze_layers`=3: must be at most 2, the number of layers of the model$"):
+    with pytest.raises(
+        InputError,
+        match=r"^`freeze_layers`=3: must be at most 2, the number of layers of the model$",
+    ):
         TrainedWeightsSettings(freeze_layers=3).check_model(reference_config)

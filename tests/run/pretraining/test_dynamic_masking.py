@@ -32,9 +32,12 @@ def make_pairs(count, lengths, seed=3, lowest=4):
     middles = generator.integers(2, lengths - 2)
     ids[:, 0] = CLS
     ids[np.arange(count), middles] = ids[np.arange(count), lengths - 1] = SEP
-    return {"input_ids": ids.astype(np.int32), "input_mask": is_real.astype(np.int32),
-            "segment_ids": (is_real & (places > middles[:, np.newaxis])).astype(np.int32),
-            "next_sentence_labels": generator.integers(0, 2, (count, 1)).astype(np.int32)}
+    return {
+        "input_ids": ids.astype(np.int32),
+        "input_mask": is_real.astype(np.int32),
+        "segment_ids": (is_real & (places > middles[:, np.newaxis])).astype(np.int32),
+        "next_sentence_labels": generator.integers(0, 2, (count, 1)).astype(np.int32),
+    }
 
 
 def mask(pairs, epochs=0, numbers=None, seed=SEED, batch=None, **settings):
@@ -43,7 +46,8 @@ def mask(pairs, epochs=0, numbers=None, seed=SEED, batch=None, **settings):
     numbers = np.arange(count) if numbers is None else numbers
     settings = InstanceSettings(max_seq_length=S, **{"max_predictions_per_seq": P, **settings})
     data = tf.data.Dataset.from_tensor_slices(
-        (pairs, np.broadcast_to(epochs, count).astype(np.int64), np.asarray(numbers, np.int64)))
+        (pairs, np.broadcast_to(epochs, count).astype(np.int64), np.asarray(numbers, np.int64))
+    )
     masker = dynamic_masking.make_masker(settings, VOCABULARY, seed)
     batches = [*data.batch(batch or count).map(masker).as_numpy_iterator()]
     return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
@@ -62,9 +66,15 @@ def pairs():
 @pytest.mark.parametrize("whole_words", [False, True])
 def test_properties_of_every_record(pairs, whole_words):
     masked = mask(pairs, do_whole_word_mask=whole_words)
-    assert {name: (value.shape, value.dtype) for name, value in masked.items() if name.startswith("masked")} == {
-        "masked_lm_positions": ((500, P), np.int32), "masked_lm_ids": ((500, P), np.int32),
-        "masked_lm_weights": ((500, P), np.float32)}
+    assert {
+        name: (value.shape, value.dtype)
+        for name, value in masked.items()
+        if name.startswith("masked")
+    } == {
+        "masked_lm_positions": ((500, P), np.int32),
+        "masked_lm_ids": ((500, P), np.int32),
+        "masked_lm_weights": ((500, P), np.float32),
+    }
     for name in ("input_mask", "segment_ids", "next_sentence_labels"):
         np.testing.assert_array_equal(masked[name], pairs[name])
     restored = masked["input_ids"].copy()
@@ -77,11 +87,13 @@ def test_properties_of_every_record(pairs, whole_words):
             assert len(positions) == wanted
         assert positions == sorted(set(positions))
         assert max(positions, default=0) < length  # None in the padding.
-        assert not set(ids[:len(positions)]) & {0, CLS, SEP}
-        np.testing.assert_array_equal(masked["masked_lm_weights"][row], np.arange(P) < len(positions))
-        assert not ids[len(positions):].any()
-        assert not masked["masked_lm_positions"][row, len(positions):].any()
-        restored[row, positions] = ids[:len(positions)]
+        assert not set(ids[: len(positions)]) & {0, CLS, SEP}
+        np.testing.assert_array_equal(
+            masked["masked_lm_weights"][row], np.arange(P) < len(positions)
+        )
+        assert not ids[len(positions) :].any()
+        assert not masked["masked_lm_positions"][row, len(positions) :].any()
+        restored[row, positions] = ids[: len(positions)]
     np.testing.assert_array_equal(restored, pairs["input_ids"])
 
 
@@ -96,27 +108,47 @@ def splitmix(state, index):
 
 def test_random_numbers_are_splitmix64():
     assert [splitmix(1234567, index) for index in range(3)] == SPLITMIX64
-    draws = dynamic_masking._RandomNumbers(SEED, tf.constant([5], tf.int64), tf.constant([11], tf.int64))
+    draws = dynamic_masking._RandomNumbers(
+        SEED, tf.constant([5], tf.int64), tf.constant([11], tf.int64)
+    )
     state = 0
     for number in (SEED, 5, 11):
         state = splitmix((state + number - 0x9E3779B97F4A7C15) % 2**64, 0)  # Only the mixer.
     for num_bits in (32, 62):
         assert draws.bits(tf.constant([[0, 6]]), num_bits).numpy().tolist() == [
-            [splitmix(state, index) >> 64 - num_bits for index in (0, 6)]]
+            [splitmix(state, index) >> 64 - num_bits for index in (0, 6)]
+        ]
 
 
-@pytest.mark.parametrize(("lowest", "whole_words", "probability", "most"), [
-    (4, False, 0.15, P), (4, True, 0.3, 40), (4, False, 1.0, 80), (4, True, 0.01, 5), (22, True, 0.15, 3),
-    (23, True, 0.15, 30)])
-def test_positions_are_those_of_the_record_maker(monkeypatch, lowest, whole_words, probability, most):
+@pytest.mark.parametrize(
+    ("lowest", "whole_words", "probability", "most"),
+    [
+        (4, False, 0.15, P),
+        (4, True, 0.3, 40),
+        (4, False, 1.0, 80),
+        (4, True, 0.01, 5),
+        (22, True, 0.15, 3),
+        (23, True, 0.15, 30),
+    ],
+)
+def test_positions_are_those_of_the_record_maker(
+    monkeypatch, lowest, whole_words, probability, most
+):
     """With the words in the order of our random numbers, the code that masks records samples the
     same positions.
 
     From `lowest` 22 on, words have so many tokens that few fit.
     """
     pairs = make_pairs(500, S if lowest > 4 else LENGTHS, lowest=lowest)
-    masked = mask(pairs, masked_lm_prob=probability, max_predictions_per_seq=most, do_whole_word_mask=whole_words)
-    draws = dynamic_masking._RandomNumbers(SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64))
+    masked = mask(
+        pairs,
+        masked_lm_prob=probability,
+        max_predictions_per_seq=most,
+        do_whole_word_mask=whole_words,
+    )
+    draws = dynamic_masking._RandomNumbers(
+        SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64)
+    )
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
     numbers = [masking.number_to_predict(length, probability, most) for length in range(S + 1)]
     rules = sampling.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, np.arange(V), 0.8, 0.5)
@@ -128,8 +160,15 @@ def test_positions_are_those_of_the_record_maker(monkeypatch, lowest, whole_word
         buffers = sampling.InstanceBuffers(*(np.zeros(S + 1, np.int64) for _ in range(7)))
         buffers.word_starts[:] = range(S + 1)
         buffers.parts[:4] = 1, middle, middle + 1, length - 1
-        count = sampling.sample_masks(keys[row], 0, 2, sampling.Text([], [], [], np.isin(ids, CONTINUATIONS)), rules,
-                                      buffers, 0)
+        count = sampling.sample_masks(
+            keys[row],
+            0,
+            2,
+            sampling.Text([], [], [], np.isin(ids, CONTINUATIONS)),
+            rules,
+            buffers,
+            0,
+        )
         assert get_positions(masked, row) == sorted(buffers.mask_positions[:count])
 
 
@@ -148,13 +187,19 @@ def test_masks_depend_only_on_seed_epoch_and_number(pairs):
     shuffled = mask({name: value[order] for name, value in pairs.items()}, numbers=order)
     np.testing.assert_array_equal(shuffled["input_ids"], whole["input_ids"][order])
     # Two samples of about 5 of 32 positions are rarely equal.
-    for other in (mask(pairs, epochs=1), mask(pairs, seed=SEED + 1), mask(pairs, numbers=np.arange(1, 501))):
+    for other in (
+        mask(pairs, epochs=1),
+        mask(pairs, seed=SEED + 1),
+        mask(pairs, numbers=np.arange(1, 501)),
+    ):
         same = (other["masked_lm_positions"] == whole["masked_lm_positions"]).all(axis=1)
         assert same.mean() < 0.1
         assert (other["input_ids"] == whole["input_ids"]).mean() < 0.9
 
 
-@pytest.mark.parametrize(("mask_fraction", "random_fraction"), [(0.8, 0.1), (1, 0), (0, 1), (0.3, 0.6)])
+@pytest.mark.parametrize(
+    ("mask_fraction", "random_fraction"), [(0.8, 0.1), (1, 0), (0, 1), (0.3, 0.6)]
+)
 @pytest.mark.parametrize("whole_words", [False, True])
 def test_frequencies_of_replacements(mask_fraction, random_fraction, whole_words):
     """10,000 records of 19 words of two tokens: 6 predictions each.
@@ -164,15 +209,28 @@ def test_frequencies_of_replacements(mask_fraction, random_fraction, whole_words
     pair = make_pairs(1, 41)
     ids = pair["input_ids"][0]
     ids[ids > SEP] = [5, 24] * 19
-    masked = mask({name: np.repeat(value, 10_000, axis=0) for name, value in pair.items()}, epochs=4, batch=1000,
-                  do_whole_word_mask=whole_words, mask_fraction=mask_fraction, random_fraction=random_fraction)
+    masked = mask(
+        {name: np.repeat(value, 10_000, axis=0) for name, value in pair.items()},
+        epochs=4,
+        batch=1000,
+        do_whole_word_mask=whole_words,
+        mask_fraction=mask_fraction,
+        random_fraction=random_fraction,
+    )
     labels = masked["masked_lm_ids"][:, :6]
     inputs = np.take_along_axis(masked["input_ids"], masked["masked_lm_positions"][:, :6], axis=1)
     shares = dict.fromkeys(range(V), random_fraction / V)  # Special tokens too.
     shares[MASK] += mask_fraction
-    found = [((inputs == piece) & (labels != piece), share) for piece, share in shares.items() if piece not in (5, 24)]
+    found = [
+        ((inputs == piece) & (labels != piece), share)
+        for piece, share in shares.items()
+        if piece not in (5, 24)
+    ]
     found.append((inputs == labels, 1 - mask_fraction - random_fraction + random_fraction / V))
     if whole_words:  # Each token of a word has its own random number.
-        found.append(((inputs == MASK).reshape(-1, 2).all(axis=1), shares[MASK]**2))
+        found.append(((inputs == MASK).reshape(-1, 2).all(axis=1), shares[MASK] ** 2))
     for is_found, share in found:
-        assert abs(is_found.mean() - share) <= 5 * np.sqrt(max(share * (1 - share), 0) / is_found.size) + 1e-12
+        assert (
+            abs(is_found.mean() - share)
+            <= 5 * np.sqrt(max(share * (1 - share), 0) / is_found.size) + 1e-12
+        )

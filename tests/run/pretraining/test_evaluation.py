@@ -16,8 +16,15 @@ from run.settings.training import TrainingSettings
 
 pytestmark = pytest.mark.large
 
-CONFIG = BertConfig(vocab_size=41, hidden_size=6, num_hidden_layers=1, num_attention_heads=3, intermediate_size=7,
-                    max_position_embeddings=13, type_vocab_size=2)
+CONFIG = BertConfig(
+    vocab_size=41,
+    hidden_size=6,
+    num_hidden_layers=1,
+    num_attention_heads=3,
+    intermediate_size=7,
+    max_position_embeddings=13,
+    type_vocab_size=2,
+)
 S, P, EXAMPLES = 9, 2, 11
 
 
@@ -25,13 +32,18 @@ S, P, EXAMPLES = 9, 2, 11
 def examples():
     generator = np.random.default_rng(1)
     arrays = {
-        "input_ids": generator.integers(0, 41, [EXAMPLES, S]), "input_mask": np.ones([EXAMPLES, S]),
-        "segment_ids": np.zeros([EXAMPLES, S]), "masked_lm_positions": generator.integers(0, S, [EXAMPLES, P]),
+        "input_ids": generator.integers(0, 41, [EXAMPLES, S]),
+        "input_mask": np.ones([EXAMPLES, S]),
+        "segment_ids": np.zeros([EXAMPLES, S]),
+        "masked_lm_positions": generator.integers(0, S, [EXAMPLES, P]),
         "masked_lm_ids": generator.integers(0, 41, [EXAMPLES, P]),
-        "next_sentence_labels": generator.integers(0, 2, [EXAMPLES, 1])}
+        "next_sentence_labels": generator.integers(0, 2, [EXAMPLES, 1]),
+    }
     weights = np.arange(EXAMPLES * P).reshape(EXAMPLES, P) % 3 > 0
-    return {**{name: tf.constant(value, tf.int32) for name, value in arrays.items()},
-            "masked_lm_weights": tf.constant(weights, tf.float32)}
+    return {
+        **{name: tf.constant(value, tf.int32) for name, value in arrays.items()},
+        "masked_lm_weights": tf.constant(weights, tf.float32),
+    }
 
 
 def evaluate(strategy, examples, max_steps=99):
@@ -55,8 +67,10 @@ def test_means_are_over_predictions_and_examples(examples):
     hits = np.argmax(outputs["masked_lm_logits"], axis=-1) == examples["masked_lm_ids"].numpy()
     weights = examples["masked_lm_weights"].numpy()
     assert results["masked_lm_accuracy"] == pytest.approx((hits * weights).sum() / weights.sum())
-    batches = [losses.pretraining_loss(model(batch), batch)["loss"]
-               for batch in tf.data.Dataset.from_tensor_slices(examples).batch(5)]
+    batches = [
+        losses.pretraining_loss(model(batch), batch)["loss"]
+        for batch in tf.data.Dataset.from_tensor_slices(examples).batch(5)
+    ]
     assert results["loss"] == pytest.approx(np.mean(batches), rel=1e-5)
 
 
@@ -70,7 +84,10 @@ def test_two_replicas_give_the_same_results(examples, two_replicas):
 
 def test_nothing_to_evaluate(examples):
     with pytest.raises(ValueError, match="there are too few records for a batch; add records"):
-        evaluate(tf.distribute.OneDeviceStrategy("CPU:0"), {name: value[:0] for name, value in examples.items()})
+        evaluate(
+            tf.distribute.OneDeviceStrategy("CPU:0"),
+            {name: value[:0] for name, value in examples.items()},
+        )
 
 
 def test_a_checkpoint_without_heads_is_trained_but_not_evaluated(tmp_path, capsys):
@@ -78,12 +95,18 @@ def test_a_checkpoint_without_heads_is_trained_but_not_evaluated(tmp_path, capsy
     settings = PretrainingSettings(
         do_eval=True,
         model=ModelSettings(init_checkpoint=str(tmp_path / "encoder"), config=CONFIG),
-        training=TrainingSettings(output_dir=str(tmp_path / "out")))
+        training=TrainingSettings(output_dir=str(tmp_path / "out")),
+    )
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with pytest.raises(ValueError, match="cannot be evaluated, since it lacks cls/"):
         job.start(settings, strategy)
-    with pytest.raises(ValueError, match="contains no checkpoint to evaluate; train first, or set `init_checkpoint`"):
+    with pytest.raises(
+        ValueError,
+        match="contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
+    ):
         job.start(dataclasses.replace(settings, model=ModelSettings(config=CONFIG)), strategy)
     job.start(dataclasses.replace(settings, do_eval=False, do_train=True), strategy)
-    assert capsys.readouterr().out == (f"note: {tmp_path}/encoder lacks heads of pre-training (predictions, "
-                                       "seq_relationship), which start with random weights\n")
+    assert capsys.readouterr().out == (
+        f"note: {tmp_path}/encoder lacks heads of pre-training (predictions, "
+        "seq_relationship), which start with random weights\n"
+    )

@@ -31,23 +31,45 @@ def test_training_data_is_every_record_once_per_epoch_in_seeded_order(files):
 
 def test_evaluation_data_is_every_record_once_in_order(files):
     data = inputs.pretraining_evaluation_data(files, FEATURES, 4)
-    assert {name: (spec.shape.as_list(), spec.dtype) for name, spec in data.element_spec.items()} == {
-        "input_ids": ([None, S], tf.int32), "input_mask": ([None, S], tf.int32), "segment_ids": ([None, S], tf.int32),
-        "masked_lm_positions": ([None, P], tf.int32), "masked_lm_ids": ([None, P], tf.int32),
-        "masked_lm_weights": ([None, P], tf.float32), "next_sentence_labels": ([None, 1], tf.int32)}
+    assert {
+        name: (spec.shape.as_list(), spec.dtype) for name, spec in data.element_spec.items()
+    } == {
+        "input_ids": ([None, S], tf.int32),
+        "input_mask": ([None, S], tf.int32),
+        "segment_ids": ([None, S], tf.int32),
+        "masked_lm_positions": ([None, P], tf.int32),
+        "masked_lm_ids": ([None, P], tf.int32),
+        "masked_lm_weights": ([None, P], tf.float32),
+        "next_sentence_labels": ([None, 1], tf.int32),
+    }
     assert list(itertools.chain(*read_first_ids(data, 99))) == list(range(30))
 
 
 def test_records_come_with_their_epoch_and_position_also_after_resuming(files):
     def read(skip_steps, batches):
         data = inputs.pretraining_training_data(
-            files, FEATURES, 7, 1, skip_steps,
-            transform=lambda features, epochs, places: {"id": features["input_ids"][:, 0], "epoch": epochs,
-                                                        "place": places})
-        return [{name: value.numpy().tolist() for name, value in batch.items()} for batch in data.take(batches)]
+            files,
+            FEATURES,
+            7,
+            1,
+            skip_steps,
+            transform=lambda features, epochs, places: {
+                "id": features["input_ids"][:, 0],
+                "epoch": epochs,
+                "place": places,
+            },
+        )
+        return [
+            {name: value.numpy().tolist() for name, value in batch.items()}
+            for batch in data.take(batches)
+        ]
 
     whole = read(0, 12)
-    places = [(epoch, place) for batch in whole for epoch, place in zip(batch["epoch"], batch["place"], strict=True)]
+    places = [
+        (epoch, place)
+        for batch in whole
+        for epoch, place in zip(batch["epoch"], batch["place"], strict=True)
+    ]
     assert places == [divmod(number, 30) for number in range(12 * 7)]
     assert read(6, 6) == whole[6:]
 
@@ -55,17 +77,26 @@ def test_records_come_with_their_epoch_and_position_also_after_resuming(files):
 def assert_hosts_have_the_batches_of_one(make_batches, hosts, num_batches):
     """Compares the first batches. `make_batches`: Callable (share=) -> dataset."""
     whole = list(make_batches().take(num_batches).as_numpy_iterator())
-    shares = [make_batches(share=HostShare(index, hosts)).take(num_batches).as_numpy_iterator()
-              for index in range(hosts)]
+    shares = [
+        make_batches(share=HostShare(index, hosts)).take(num_batches).as_numpy_iterator()
+        for index in range(hosts)
+    ]
     assert len(whole) == num_batches
     for batch, *parts in zip(whole, *shares, strict=True):
         for name, values in batch.items():
-            np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), values, err_msg=name)
+            np.testing.assert_array_equal(
+                np.concatenate([part[name] for part in parts]), values, err_msg=name
+            )
 
 
 def add_numbers(features, epochs, places):
     """A stand-in for masking: a feature that depends on the record's epoch and position."""
-    return {**features, "number": tf.stack([features["input_ids"][:, 0], tf.cast(100 * epochs + places, tf.int32)], 1)}
+    return {
+        **features,
+        "number": tf.stack(
+            [features["input_ids"][:, 0], tf.cast(100 * epochs + places, tf.int32)], 1
+        ),
+    }
 
 
 def test_the_order_of_several_hosts_is_that_of_one(tmp_path, monkeypatch):
@@ -75,17 +106,41 @@ def test_the_order_of_several_hosts_is_that_of_one(tmp_path, monkeypatch):
     """
     for name, value in (("SHUFFLE_RECORDS", 11), ("READ_FILES", 3), ("READ_RECORDS", 4)):
         monkeypatch.setattr(inputs, name, value)
-    paths = [write_numbered(tmp_path / f"{number}.tfrecord", FEATURES, 50 * number, count)
-             for number, count in enumerate((4, 9, 1, 16, 7, 8, 3, 22))]
+    paths = [
+        write_numbered(tmp_path / f"{number}.tfrecord", FEATURES, 50 * number, count)
+        for number, count in enumerate((4, 9, 1, 16, 7, 8, 3, 22))
+    ]
     assert_hosts_have_the_batches_of_one(
-        functools.partial(inputs.pretraining_training_data, paths, FEATURES, 9, 1, skip_steps=7,
-                          transform=add_numbers), 3, 28)
+        functools.partial(
+            inputs.pretraining_training_data,
+            paths,
+            FEATURES,
+            9,
+            1,
+            skip_steps=7,
+            transform=add_numbers,
+        ),
+        3,
+        28,
+    )
 
 
-@pytest.mark.parametrize(("hosts", "batch_size", "num_batches", "drop_remainder"), [
-    (2, 8, 4, False), (4, 29, 2, False), (4, 4, 7, True)])
-def test_evaluation_rows_of_all_hosts_also_if_the_last_batch_is_smaller(files, hosts, batch_size, num_batches,
-                                                                        drop_remainder):
-    assert_hosts_have_the_batches_of_one(functools.partial(
-        inputs.pretraining_evaluation_data, files, FEATURES, batch_size, drop_remainder, transform=add_numbers), hosts,
-        num_batches)
+@pytest.mark.parametrize(
+    ("hosts", "batch_size", "num_batches", "drop_remainder"),
+    [(2, 8, 4, False), (4, 29, 2, False), (4, 4, 7, True)],
+)
+def test_evaluation_rows_of_all_hosts_also_if_the_last_batch_is_smaller(
+    files, hosts, batch_size, num_batches, drop_remainder
+):
+    assert_hosts_have_the_batches_of_one(
+        functools.partial(
+            inputs.pretraining_evaluation_data,
+            files,
+            FEATURES,
+            batch_size,
+            drop_remainder,
+            transform=add_numbers,
+        ),
+        hosts,
+        num_batches,
+    )

@@ -12,13 +12,26 @@ from run.pretraining.inputs import add_next_tokens
 from run.pretraining.settings import check_config
 from tests.encoders import make_encoder
 
-CONFIG = BertConfig(31, 12, 2, 3, 20, max_position_embeddings=8, type_vocab_size=2, attention="causal",
-                    initializer_range=0.4)
+CONFIG = BertConfig(
+    31,
+    12,
+    2,
+    3,
+    20,
+    max_position_embeddings=8,
+    type_vocab_size=2,
+    attention="causal",
+    initializer_range=0.4,
+)
 ROWS = {
-    "input_ids": [[2, 9, 7, 3, 0, 0], [2, 8, 3, 2, 5, 3]], "segment_ids": [[0, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 1]],
-    "input_mask": [[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]]}
-PACKED = ROWS | {"input_mask": [[1, 1, 1, 1, 0, 0], [1, 1, 1, 2, 2, 2]],
-                 "positions": [[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 2]]}
+    "input_ids": [[2, 9, 7, 3, 0, 0], [2, 8, 3, 2, 5, 3]],
+    "segment_ids": [[0, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 1]],
+    "input_mask": [[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]],
+}
+PACKED = ROWS | {
+    "input_mask": [[1, 1, 1, 1, 0, 0], [1, 1, 1, 2, 2, 2]],
+    "positions": [[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 2]],
+}
 
 
 def add_to(rows):
@@ -37,7 +50,9 @@ def test_predictions_by_hand():
 
 
 @pytest.mark.parametrize("rows", [ROWS, PACKED], ids=["unpacked", "packed"])
-@pytest.mark.parametrize("options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"])
+@pytest.mark.parametrize(
+    "options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"]
+)
 def test_loss(rows, options):
     """The mean over all pairs of a token and the next one in its sequence, computed token by
     token in NumPy."""
@@ -50,7 +65,9 @@ def test_loss(rows, options):
     for row, (ids, numbers) in enumerate(zip(rows["input_ids"], rows["input_mask"], strict=True)):
         for place in range(len(ids) - 1):
             if numbers[place + 1] and numbers[place + 1] == numbers[place]:
-                head = model.masked_lm.layer_norm(model.masked_lm.transform(states[row, place:place + 1])).numpy()[0]
+                head = model.masked_lm.layer_norm(
+                    model.masked_lm.transform(states[row, place : place + 1])
+                ).numpy()[0]
                 logits = table.astype(np.float64) @ head
                 items.append(np.log(np.exp(logits).sum()) - logits[ids[place + 1]])
     assert len(items) == (7 if rows is PACKED else 8)
@@ -58,13 +75,28 @@ def test_loss(rows, options):
     assert float(found["next_token_loss"]) == pytest.approx(np.mean(items), rel=1e-5)
 
 
-@pytest.mark.parametrize(("config", "objective", "message"), [
-    ({}, "sentence_pairs", "^`objective`=sentence_pairs: requires bidirectional attention, but attention is causal in "
-                           "the BERT config; set `objective`=left_to_right, or use another config$"),
-    ({"attention": "bidirectional"}, "left_to_right", "^`objective`=left_to_right: requires causal attention; set "
-                                                      '"attention": "causal" in the BERT config$'),
-    ({"bilstm_head": True}, "left_to_right", "^bilstm_head is true in the BERT config, but only fine-tuned models"),
-])
+@pytest.mark.parametrize(
+    ("config", "objective", "message"),
+    [
+        (
+            {},
+            "sentence_pairs",
+            "^`objective`=sentence_pairs: requires bidirectional attention, but attention is causal in "
+            "the BERT config; set `objective`=left_to_right, or use another config$",
+        ),
+        (
+            {"attention": "bidirectional"},
+            "left_to_right",
+            "^`objective`=left_to_right: requires causal attention; set "
+            '"attention": "causal" in the BERT config$',
+        ),
+        (
+            {"bilstm_head": True},
+            "left_to_right",
+            "^bilstm_head is true in the BERT config, but only fine-tuned models",
+        ),
+    ],
+)
 def test_configs_that_do_not_fit_the_objective(config, objective, message):
     with pytest.raises(InputError, match=message):
         check_config(BertConfig.from_dict(CONFIG.to_dict() | config), objective)

@@ -10,26 +10,43 @@ from run.pretraining.settings import PretrainingSettings, TrainingSettings
 
 def settings_of(phases, input_file="a_{length}.tfrecord", **records):
     return PretrainingSettings(
-        input_file=input_file, eval_input_file="b_{length}", **records,
-        phases=phases, num_train_steps=1000,
-        training=TrainingSettings(train_batch_size=32))
+        input_file=input_file,
+        eval_input_file="b_{length}",
+        **records,
+        phases=phases,
+        num_train_steps=1000,
+        training=TrainingSettings(train_batch_size=32),
+    )
 
 
 def test_phases():
     found = get_phases(settings_of("128:0.9, 512:0.1:8"))
-    assert [(first_step, part.max_seq_length, part.max_predictions_per_seq,
-             part.training.train_batch_size, part.input_file,
-             part.eval_input_file) for first_step, part in found] == [
-        (0, 128, 20, 32, "a_128.tfrecord", "b_128"), (900, 512, 77, 8, "a_512.tfrecord", "b_512")]
+    assert [
+        (
+            first_step,
+            part.max_seq_length,
+            part.max_predictions_per_seq,
+            part.training.train_batch_size,
+            part.input_file,
+            part.eval_input_file,
+        )
+        for first_step, part in found
+    ] == [(0, 128, 20, 32, "a_128.tfrecord", "b_128"), (900, 512, 77, 8, "a_512.tfrecord", "b_512")]
 
 
-@pytest.mark.parametrize(("phases", "message"), [
-    ("128:0.9,512:0.2", "`phases`=128:0.9,512:0.2: the fractions must add up to 1, but add up to 1.1"),
-    ("128:x", "'128:x' is not a phase; must be LENGTH:FRACTION"),
-    ("128:0.5:1:2:3,64:0.5", "'128:0.5:1:2:3' is not a phase"),
-    ("128:1.5,64:-0.5", "'128:1.5': the fraction must be greater than 0 and at most 1"),
-    ("3:1", "`phases`: '3:1': `max_seq_length`=3: must be at least 4"),
-])
+@pytest.mark.parametrize(
+    ("phases", "message"),
+    [
+        (
+            "128:0.9,512:0.2",
+            "`phases`=128:0.9,512:0.2: the fractions must add up to 1, but add up to 1.1",
+        ),
+        ("128:x", "'128:x' is not a phase; must be LENGTH:FRACTION"),
+        ("128:0.5:1:2:3,64:0.5", "'128:0.5:1:2:3' is not a phase"),
+        ("128:1.5,64:-0.5", "'128:1.5': the fraction must be greater than 0 and at most 1"),
+        ("3:1", "`phases`: '3:1': `max_seq_length`=3: must be at least 4"),
+    ],
+)
 def test_phases_that_are_none(phases, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         settings_of(phases)
@@ -43,5 +60,7 @@ def test_records_of_several_phases_are_told_apart_by_their_names():
 def test_phases_of_next_tokens_have_no_number_of_predictions():
     found = get_phases(settings_of("128:0.9,512:0.1", objective="left_to_right"))
     assert [part.max_seq_length for _, part in found] == [128, 512]
-    with pytest.raises(ValueError, match="`max_predictions_per_seq`=9: cannot be combined with `objective`="):
+    with pytest.raises(
+        ValueError, match="`max_predictions_per_seq`=9: cannot be combined with `objective`="
+    ):
         settings_of("128:0.9,512:0.1:8:9", objective="left_to_right")

@@ -27,7 +27,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bert").mkdir()
     for path in (tmp_path, tmp_path / "bert"):
-        (path / "bert_config.json").write_text(BertConfig(7, 6, 2, 3, 7, type_vocab_size=2).to_json())
+        (path / "bert_config.json").write_text(
+            BertConfig(7, 6, 2, 3, 7, type_vocab_size=2).to_json()
+        )
     (tmp_path / "vocab.txt").write_text(f"{SPECIALS}a\n##b\n")
     (tmp_path / "bert" / "vocab.txt").write_text(f"{SPECIALS}b\n##b\n")
     (tmp_path / "bert" / "tokenizer_config.json").write_text('{"do_lower_case": false}')
@@ -40,10 +42,17 @@ def write_records(names, shards=1, vocab_file="vocab.txt", **flags):
     names = names.split(",")
     for name in names:
         for number in range(shards):
-            open(name if shards == 1 else name.replace(".", f"-{number:05}-of-{shards:05}."), "wb").close()
-    run = {"do_lower_case": True, "strip_accents": None, "output_file": ",".join(names), "num_output_shards": shards,
-           "vocab_file": {"contents": compute_digest(vocab_file)},
-           CHANGEABLE: {"vocab_file": os.path.abspath(vocab_file)}}
+            open(
+                name if shards == 1 else name.replace(".", f"-{number:05}-of-{shards:05}."), "wb"
+            ).close()
+    run = {
+        "do_lower_case": True,
+        "strip_accents": None,
+        "output_file": ",".join(names),
+        "num_output_shards": shards,
+        "vocab_file": {"contents": compute_digest(vocab_file)},
+        CHANGEABLE: {"vocab_file": os.path.abspath(vocab_file)},
+    }
     with open(names[0] + RUN_SUFFIX, "w", encoding="utf-8") as file:
         json.dump(run | flags, file)
 
@@ -57,10 +66,18 @@ def resolve(capsys, **values):
     return settings, capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("names", "shards", "patterns"), [
-    ("a.tfrecord", 1, "a.tfrecord"), ("a.tfrecord,b.tfrecord", 1, "b.tfrecord"),
-    ("a.tfrecord,b.tfrecord", 3, "b-0000*,other.tfrecord"), ("a.tfrecord", 2, "a-*")])
-@pytest.mark.parametrize("casing", [{}, {"do_lower_case": False}, {"do_lower_case": True, "strip_accents": False}])
+@pytest.mark.parametrize(
+    ("names", "shards", "patterns"),
+    [
+        ("a.tfrecord", 1, "a.tfrecord"),
+        ("a.tfrecord,b.tfrecord", 1, "b.tfrecord"),
+        ("a.tfrecord,b.tfrecord", 3, "b-0000*,other.tfrecord"),
+        ("a.tfrecord", 2, "a-*"),
+    ],
+)
+@pytest.mark.parametrize(
+    "casing", [{}, {"do_lower_case": False}, {"do_lower_case": True, "strip_accents": False}]
+)
 def test_records_name_their_vocabulary(folder, capsys, names, shards, patterns, casing):
     (folder / "other.tfrecord").touch()
     for name, content in (("damaged", "{"), ("other", '{"num_output_shards": 1}'), ("list", "[]")):
@@ -68,23 +85,32 @@ def test_records_name_their_vocabulary(folder, capsys, names, shards, patterns, 
     write_records(names, shards, **casing)
     settings, notes = resolve(capsys, input_file=patterns)
     assert settings.tokenizer == TokenizerFiles(
-        str(folder / "vocab.txt"), casing.get("do_lower_case", True), casing.get("strip_accents"))
+        str(folder / "vocab.txt"), casing.get("do_lower_case", True), casing.get("strip_accents")
+    )
     assert notes == ""
 
 
-@pytest.mark.parametrize(("values", "expected"), [
-    ({}, TokenizerFiles()),
-    ({"vocab_file": "vocab.txt"}, TokenizerFiles("vocab.txt")),
-    ({"init_checkpoint": "bert"}, TokenizerFiles("bert/vocab.txt", False)),
-    ({"init_checkpoint": "bert", "vocab_file": "vocab.txt"}, TokenizerFiles("vocab.txt", False)),
-])
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, TokenizerFiles()),
+        ({"vocab_file": "vocab.txt"}, TokenizerFiles("vocab.txt")),
+        ({"init_checkpoint": "bert"}, TokenizerFiles("bert/vocab.txt", False)),
+        (
+            {"init_checkpoint": "bert", "vocab_file": "vocab.txt"},
+            TokenizerFiles("vocab.txt", False),
+        ),
+    ],
+)
 def test_records_without_a_description(folder, capsys, values, expected):
     (folder / "a.tfrecord").touch()
     settings, notes = resolve(capsys, **values)
     assert settings.tokenizer == expected
     assert notes == {
-        ("init_checkpoint", "vocab_file"):
-            f"note: the vocabulary vocab.txt overrides the one of `init_checkpoint`=bert{DIFFERENCE}\n",
+        (
+            "init_checkpoint",
+            "vocab_file",
+        ): f"note: the vocabulary vocab.txt overrides the one of `init_checkpoint`=bert{DIFFERENCE}\n",
     }.get(tuple(values), "")
 
 
@@ -97,8 +123,10 @@ def test_a_vocabulary_that_is_not_found_unchanged(folder, capsys, change):
         (folder / "vocab.txt").write_text(f"{SPECIALS}a\n##c\n")
     settings, notes = resolve(capsys)
     assert settings.tokenizer == TokenizerFiles(None, False)
-    assert notes == (f"note: the vocabulary of the records, {folder}/vocab.txt, is missing or was changed, so it is "
-                     "not saved with the model; set `vocab_file`\n")
+    assert notes == (
+        f"note: the vocabulary of the records, {folder}/vocab.txt, is missing or was changed, so it is "
+        "not saved with the model; set `vocab_file`\n"
+    )
     settings, notes = resolve(capsys, vocab_file="copy.txt")
     assert settings.tokenizer == TokenizerFiles("copy.txt", False)
 
@@ -110,7 +138,8 @@ def test_records_take_precedence_over_a_checkpoint(folder, capsys):
     assert notes.splitlines() == [
         "note: the records have do_lower_case True (a.tfrecord.run.json), which overrides "
         "bert/tokenizer_config.json (False)",
-        f"note: the vocabulary {folder}/vocab.txt overrides the one of `init_checkpoint`=bert{DIFFERENCE}"]
+        f"note: the vocabulary {folder}/vocab.txt overrides the one of `init_checkpoint`=bert{DIFFERENCE}",
+    ]
 
 
 def test_contradictions(folder, capsys):
@@ -120,12 +149,14 @@ def test_contradictions(folder, capsys):
         resolve(capsys, vocab_file="bert/vocab.txt")
     assert str(caught.value) == (
         f"`vocab_file`=bert/vocab.txt: differs from the vocabulary of the records, {folder}/vocab.txt (in "
-        "a.tfrecord.run.json); omit `vocab_file`, or create the records again")
+        "a.tfrecord.run.json); omit `vocab_file`, or create the records again"
+    )
     with pytest.raises(InputError) as caught:
         resolve(capsys, eval_input_file="b.tfrecord")
     assert str(caught.value) == (
         "`input_file`=a.tfrecord: the records of a.tfrecord.run.json and b.tfrecord.run.json were created "
-        "with different vocabularies")
+        "with different vocabularies"
+    )
 
 
 def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
@@ -133,6 +164,8 @@ def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
     message = "`vocab_file` is required with `masking`=dynamic, since neither a run.json of the records nor"
     with pytest.raises(InputError, match=message):
         resolve(capsys, masking="dynamic")
-    assert resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].vocab_file == "bert/vocab.txt"
+    assert (
+        resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].vocab_file == "bert/vocab.txt"
+    )
     write_records("a.tfrecord")
     assert resolve(capsys, masking="dynamic")[0].vocab_file == str(folder / "vocab.txt")

@@ -13,8 +13,12 @@ def write_records(path, features, count, **columns):
 
     Returns the path as str.
     """
-    zeros = {feature.name: np.zeros([count, feature.length], np.float32 if feature.is_float else np.int64)
-             for feature in features}
+    zeros = {
+        feature.name: np.zeros(
+            [count, feature.length], np.float32 if feature.is_float else np.int64
+        )
+        for feature in features
+    }
     with records.RecordWriter(str(path), features) as writer:
         writer.write({**zeros, **columns})
     return str(path)
@@ -23,5 +27,9 @@ def write_records(path, features, count, **columns):
 def write_numbered(path, features, first, count):
     """Writes records whose first IDs count up from `first`; returns the path as str."""
     length = next(feature.length for feature in features if feature.name == "input_ids")
-    return write_records(path, features, count, input_ids=np.pad(
-        np.arange(first, first + count)[:, np.newaxis], [(0, 0), (0, length - 1)]))
+    return write_records(
+        path,
+        features,
+        count,
+        input_ids=np.pad(np.arange(first, first + count)[:, np.newaxis], [(0, 0), (0, length - 1)]),
+    )

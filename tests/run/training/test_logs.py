@@ -36,10 +36,18 @@ def test_of_several_workers_one_writes(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (b"step,loss\n1,many\n", "is not a log of a run: could not convert string to float: 'many'; move the file"),
-    (b"loss\n0.5\n", "is not a log of a run: 'step'"), (b"step,loss\n1,\xff\n", "which is not UTF-8"),
-    (b"step,loss\n1,2,3\n", "is not a log of a run")])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b"step,loss\n1,many\n",
+            "is not a log of a run: could not convert string to float: 'many'; move the file",
+        ),
+        (b"loss\n0.5\n", "is not a log of a run: 'step'"),
+        (b"step,loss\n1,\xff\n", "which is not UTF-8"),
+        (b"step,loss\n1,2,3\n", "is not a log of a run"),
+    ],
+)
 def test_a_log_that_is_damaged(tmp_path, content, message):
     (tmp_path / "log.csv").write_bytes(content)
     with pytest.raises(InputError, match=f"log.csv: .*{message}"):

@@ -52,8 +52,15 @@ def start(folder, steps=13, learning_rate=0.1, **settings):
     with strategy.scope():
         model = OneWeight()
         optimizer = create_optimizer(learning_rate, 100, 0)
-        run = loop.Run(TrainingSettings(output_dir=str(folder), train_batch_size=3, **settings), StepSettings(),
-                       strategy, model, optimizer, LOSS, steps)
+        run = loop.Run(
+            TrainingSettings(output_dir=str(folder), train_batch_size=3, **settings),
+            StepSettings(),
+            strategy,
+            model,
+            optimizer,
+            LOSS,
+            steps,
+        )
         run.restore()
     run.evaluations = evaluations
     return run, model
@@ -66,9 +73,11 @@ def train(run, make_batches=batches, evaluate=None):
 
 def evaluate_by_step(run, model, seen):
     """Returns an evaluation that adds its step and the weight to `seen`."""
+
     def evaluate():
         seen[run.step] = float(model.weight)
         return {"accuracy": ACCURACIES[run.step], "eval_loss": 2.0}
+
     return evaluate
 
 
@@ -78,17 +87,28 @@ def read_rows(path):
 
 
 def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
-    settings = {"eval_steps": 2, "best_metric": "accuracy", "early_stopping_evals": 3, "save_checkpoints_steps": 5}
+    settings = {
+        "eval_steps": 2,
+        "best_metric": "accuracy",
+        "early_stopping_evals": 3,
+        "save_checkpoints_steps": 5,
+    }
     seen = {}
     run, model = start(tmp_path, **settings)
     results = train(run, batches, evaluate_by_step(run, model, seen))
     # 0.9 at step 10 is not an improvement over 0.9 at step 4.
     assert list(seen) == [2, 4, 6, 8, 10]
     assert results == {"accuracy": 0.9, "eval_loss": 2.0}
-    assert "training stopped at step 10: accuracy has not improved in 3 evaluations; the best is from step 4" in (
-        capsys.readouterr().out)
+    assert (
+        "training stopped at step 10: accuracy has not improved in 3 evaluations; the best is from step 4"
+        in (capsys.readouterr().out)
+    )
     assert [row["step"] for row in read_rows(tmp_path / "eval_log.csv")] == list(seen)
-    assert sorted(os.listdir(tmp_path / "best")) == ["checkpoint", "ckpt-4.data-00000-of-00001", "ckpt-4.index"]
+    assert sorted(os.listdir(tmp_path / "best")) == [
+        "checkpoint",
+        "ckpt-4.data-00000-of-00001",
+        "ckpt-4.index",
+    ]
     assert float(model.weight) == seen[10] != seen[4]
     assert run.restore_best() == 4
     assert float(model.weight) == seen[4]
@@ -125,13 +145,21 @@ def test_signals_wait_until_training_can_stop(number, status):
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(("settings", "steps"), [
-    ({}, [*range(10, 213, 10), 213]),
-    ({"log_steps": 60, "save_checkpoints_steps": 100, "eval_steps": 80}, [60, 80, 100, 120, 160, 180, 200, 213]),
-    ({"log_steps": 60, "iterations_per_loop": 40}, [40, 60, 80, 120, 160, 180, 200, 213]),
-])
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        ({}, [*range(10, 213, 10), 213]),
+        (
+            {"log_steps": 60, "save_checkpoints_steps": 100, "eval_steps": 80},
+            [60, 80, 100, 120, 160, 180, 200, 213],
+        ),
+        ({"log_steps": 60, "iterations_per_loop": 40}, [40, 60, 80, 120, 160, 180, 200, 213]),
+    ],
+)
 def test_steps_of_the_log_do_not_depend_on_the_clock(tmp_path, monkeypatch, settings, steps):
-    monkeypatch.setattr(loop.time, "monotonic", iter(np.random.default_rng(1).random(99).cumsum() * 9).__next__)
+    monkeypatch.setattr(
+        loop.time, "monotonic", iter(np.random.default_rng(1).random(99).cumsum() * 9).__next__
+    )
     run, _ = start(tmp_path, steps=213, **settings)
     train(run, batches, (lambda: {"accuracy": 0.5}) if "eval_steps" in settings else None)
     assert [row["step"] for row in read_rows(tmp_path / "training_log.csv")] == steps
@@ -140,9 +168,14 @@ def test_steps_of_the_log_do_not_depend_on_the_clock(tmp_path, monkeypatch, sett
 def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
     run, _ = start(tmp_path, save_checkpoints_steps=2)
     numbers = tf.data.Dataset.range(99)
-    mask = numbers.map(lambda number: {"input_mask": tf.fill([3, 5], 1), "poison": tf.fill([3, 1], number == 6)})
-    with pytest.raises(ValueError, match=r"step 7: the loss or a gradient is not a finite number; .* contains the "
-                                         "checkpoint before it, ckpt-6"):
+    mask = numbers.map(
+        lambda number: {"input_mask": tf.fill([3, 5], 1), "poison": tf.fill([3, 1], number == 6)}
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"step 7: the loss or a gradient is not a finite number; .* contains the "
+        "checkpoint before it, ckpt-6",
+    ):
         train(run, lambda skip_steps, share: mask)
     assert tf.train.latest_checkpoint(tmp_path).endswith("ckpt-6")
     assert read_rows(tmp_path / "training_log.csv")[-1]["step"] == 6
@@ -151,8 +184,11 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
 def test_weights_that_are_not_finite_after_the_last_update_are_not_saved(tmp_path):
     """The loss of the only step is finite."""
     run, model = start(tmp_path, steps=1, learning_rate=float("inf"))
-    with pytest.raises(loop.DivergedError, match=r"^step 1: weight is no longer finite; .* has no "
-                                                 "checkpoint yet; a lower `learning_rate`"):
+    with pytest.raises(
+        loop.DivergedError,
+        match=r"^step 1: weight is no longer finite; .* has no "
+        "checkpoint yet; a lower `learning_rate`",
+    ):
         train(run, batches)
     assert not tf.math.is_finite(model.weight)
     assert tf.train.latest_checkpoint(tmp_path) is None
@@ -164,9 +200,13 @@ def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path
     last = tf.train.latest_checkpoint(tmp_path)
     data = next(tmp_path.glob(f"{last.rsplit('/', 1)[1]}.data*"))
     data.write_bytes(data.read_bytes()[:9])
-    with pytest.raises(ValueError, match=rf"{last}: its files are corrupted or missing; .* in .*/checkpoint"):
+    with pytest.raises(
+        ValueError, match=rf"{last}: its files are corrupted or missing; .* in .*/checkpoint"
+    ):
         start(tmp_path, save_checkpoints_steps=2)
-    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-6"\nall_model_checkpoint_paths: "ckpt-6"\n')
+    (tmp_path / "checkpoint").write_text(
+        'model_checkpoint_path: "ckpt-6"\nall_model_checkpoint_paths: "ckpt-6"\n'
+    )
     run, _ = start(tmp_path, save_checkpoints_steps=2)
     assert run.step == 6
 
@@ -184,8 +224,12 @@ def test_a_run_whose_file_checkpoint_is_lost_is_resumed(tmp_path, capsys):
     run, _ = start(broken, **settings)
     train(run, batches)
     assert f"{broken}: resuming at step 9 of 13" in capsys.readouterr().out
-    assert (broken / "training_log.csv").read_bytes() == (tmp_path / "undisturbed" / "training_log.csv").read_bytes()
-    assert {path.name for path in broken.glob("ckpt-*.index")} == {f"ckpt-{step}.index" for step in (10, 12, 13)}
+    assert (broken / "training_log.csv").read_bytes() == (
+        tmp_path / "undisturbed" / "training_log.csv"
+    ).read_bytes()
+    assert {path.name for path in broken.glob("ckpt-*.index")} == {
+        f"ckpt-{step}.index" for step in (10, 12, 13)
+    }
 
 
 def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
@@ -195,7 +239,9 @@ def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
     assert not has_run(str(tmp_path))
     assert start(tmp_path)[0].step == 0
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-9"\n')
-    with pytest.raises(InputError, match=rf"^{tmp_path}/model\.ckpt-9: is not from a run of these scripts; choose"):
+    with pytest.raises(
+        InputError, match=rf"^{tmp_path}/model\.ckpt-9: is not from a run of these scripts; choose"
+    ):
         start(tmp_path)
 
 
@@ -206,11 +252,15 @@ def test_a_run_without_its_latest_checkpoint_is_not_resumed(tmp_path, lost):
     for path in tmp_path.glob(f"{lost}.*"):
         path.unlink()
     assert has_run(str(tmp_path))
-    with pytest.raises(InputError, match=rf"^{tmp_path}/checkpoint: names ckpt-6, which does not exist; delete"):
+    with pytest.raises(
+        InputError, match=rf"^{tmp_path}/checkpoint: names ckpt-6, which does not exist; delete"
+    ):
         start(tmp_path, save_checkpoints_steps=2)
 
 
-@pytest.mark.parametrize("state", [b"", b"\xff", b'model_checkpoint_path: "ckpt-6"\nall_model_checkpoint_paths: "ckpt'])
+@pytest.mark.parametrize(
+    "state", [b"", b"\xff", b'model_checkpoint_path: "ckpt-6"\nall_model_checkpoint_paths: "ckpt']
+)
 def test_a_run_with_a_corrupted_file_checkpoint(tmp_path, state):
     run, _ = start(tmp_path, steps=6)
     train(run, batches)
@@ -228,7 +278,9 @@ def test_deleted_checkpoints_leave_a_finished_run_or_none(tmp_path, monkeypatch)
 
     def remove_and_look(place):
         remove(place)
-        found.append(has_run(str(tmp_path)) and os.path.basename(find_latest_checkpoint(str(tmp_path))))
+        found.append(
+            has_run(str(tmp_path)) and os.path.basename(find_latest_checkpoint(str(tmp_path)))
+        )
 
     monkeypatch.setattr(Local, "remove", remove_and_look)
     checkpoints.remove_checkpoints(str(tmp_path))
@@ -259,4 +311,6 @@ def test_the_memory_of_a_finished_run_is_freed(tmp_path):
     run.free()
     assert len(run.optimizer.variables) >= 3
     for variable in (*model.variables, *run.optimizer.variables):
-        assert tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype).shape == [0]
+        assert tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype).shape == [
+            0
+        ]

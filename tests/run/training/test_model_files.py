@@ -18,26 +18,39 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     model_files.save_run_files(folder, CONFIG, second)  # no checkpoint there: nothing to spoil
     (tmp_path / "run" / "checkpoint").touch()
     model_files.check_run_files(folder, CONFIG, second)
-    with pytest.raises(ValueError, match=r"=.*first\.txt: differs from the vocabulary of the run in `output_dir`"):
+    with pytest.raises(
+        ValueError, match=r"=.*first\.txt: differs from the vocabulary of the run in `output_dir`"
+    ):
         model_files.check_run_files(folder, CONFIG, first)
-    with pytest.raises(ValueError, match="contains a run of another model, with vocab_size 11, but "
-                                         "`bert_config_file` has 12; choose another directory"):
+    with pytest.raises(
+        ValueError,
+        match="contains a run of another model, with vocab_size 11, but "
+        "`bert_config_file` has 12; choose another directory",
+    ):
         model_files.check_run_files(folder, BertConfig(12, 6, 2, 3, 7), second)
     assert (tmp_path / "run" / "vocab.txt").read_text() == "second.txt"
 
 
-@pytest.mark.parametrize(("names", "message"), [
-    (["bert_model.ckpt.index", "bert_config.json"], "contains a model, bert_model.ckpt.index, that is not from a run"),
-    (["config.json", "model.safetensors"], "contains a model, model.safetensors, that"),
-    (["checkpoint", "best.json"], "contains a model, checkpoint, that"),  # the best/ of a run
-    # A pruned model.
-    (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),
-    (["bert_config.json"], "would overwrite another bert_config.json; choose another"),
-    (["vocab.txt"], "would overwrite another vocab.txt"),
-    # Killed at its first checkpoint.
-    (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),
-    (["run.json", "checkpoint", "bert_config.json", "ckpt-5.index"], None),
-    (["notes.txt"], None), ([], None)])
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            ["bert_model.ckpt.index", "bert_config.json"],
+            "contains a model, bert_model.ckpt.index, that is not from a run",
+        ),
+        (["config.json", "model.safetensors"], "contains a model, model.safetensors, that"),
+        (["checkpoint", "best.json"], "contains a model, checkpoint, that"),  # the best/ of a run
+        # A pruned model.
+        (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),
+        (["bert_config.json"], "would overwrite another bert_config.json; choose another"),
+        (["vocab.txt"], "would overwrite another vocab.txt"),
+        # Killed at its first checkpoint.
+        (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),
+        (["run.json", "checkpoint", "bert_config.json", "ckpt-5.index"], None),
+        (["notes.txt"], None),
+        ([], None),
+    ],
+)
 def test_training_in_a_folder_that_holds_something(tmp_path, names, message):
     folder, vocabulary = tmp_path / "out", tmp_path / "vocab.txt"
     vocabulary.write_text("theirs")
@@ -50,7 +63,9 @@ def test_training_in_a_folder_that_holds_something(tmp_path, names, message):
         return
     with pytest.raises(InputError, match=f"^`output_dir`={folder}: {message}"):
         model_files.check_directory(str(folder), CONFIG, TokenizerFiles(str(vocabulary), False))
-    assert {path.name: path.read_text() for path in folder.iterdir()} == dict.fromkeys(names, "ours")
+    assert {path.name: path.read_text() for path in folder.iterdir()} == dict.fromkeys(
+        names, "ours"
+    )
 
 
 def test_files_that_would_not_change_are_in_nobodys_way(tmp_path):

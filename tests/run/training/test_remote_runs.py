@@ -13,8 +13,13 @@ pytestmark = pytest.mark.large
 
 def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(tmp_path):
     folder = remote_folders.new_folder()
-    settings = {"steps": 13, "save_checkpoints_steps": 5, "iterations_per_loop": 1, "best_metric": "accuracy",
-                "eval_steps": 2}
+    settings = {
+        "steps": 13,
+        "save_checkpoints_steps": 5,
+        "iterations_per_loop": 1,
+        "best_metric": "accuracy",
+        "eval_steps": 2,
+    }
     again = {}
     run, model = start(folder, **settings)
 
@@ -25,7 +30,9 @@ def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(tmp_path)
 
     with pytest.raises(KeyboardInterrupt):
         train(run, batches, evaluate_until_6)
-    assert [line.split(",")[0] for line in files.read_text(f"{folder}/training_log.csv").split()[1:]] == [*"12345"]
+    assert [
+        line.split(",")[0] for line in files.read_text(f"{folder}/training_log.csv").split()[1:]
+    ] == [*"12345"]
     temporary = {"ckpt-9_temp", "checkpoint.tmp" + 32 * "a"}
     put(f"{folder}/ckpt-9_temp/part", b"half")
     put(f"{folder}/checkpoint.tmp" + 32 * "a", b"half")

@@ -26,7 +26,9 @@ from tests.end_to_end.test_killed_runs import start_workers
 RELATIVE = 1e-4
 WORKER_SECONDS = 240
 RATE = 0.125
-CONFIG = BertConfig(31, 8, 1, 2, 12, max_position_embeddings=6, type_vocab_size=2, initializer_range=1.0)
+CONFIG = BertConfig(
+    31, 8, 1, 2, 12, max_position_embeddings=6, type_vocab_size=2, initializer_range=1.0
+)
 
 
 class Line(tf_keras.Model):
@@ -41,8 +43,11 @@ class Line(tf_keras.Model):
 
 
 mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs, counts=lambda features: 1))
-mean_root = TotalLoss(Term(  # Finite at 0, where its gradient is not.
-    "loss", lambda outputs, features: tf.sqrt(outputs), counts=lambda features: 1))
+mean_root = TotalLoss(
+    Term(  # Finite at 0, where its gradient is not.
+        "loss", lambda outputs, features: tf.sqrt(outputs), counts=lambda features: 1
+    )
+)
 
 
 def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
@@ -56,7 +61,9 @@ def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
         optimizer.build(model.trainable_variables)
     trainer = Trainer(strategy, model, optimizer, loss, **options)
     numbers = np.array([*batches, *[batches[-1]] * 20], np.float32).reshape(-1)
-    data = tf.data.Dataset.from_tensor_slices({"x": numbers, "input_mask": np.ones([len(numbers), 1], np.int32)})
+    data = tf.data.Dataset.from_tensor_slices(
+        {"x": numbers, "input_mask": np.ones([len(numbers), 1], np.int32)}
+    )
     data = data.batch(len(batches[0]), drop_remainder=True)
     trainer.set_dataset(lambda share: data)
     return trainer, model, optimizer
@@ -101,8 +108,11 @@ def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device, monkeyp
     """One at scale 8 and one at scale 4, which become 4 and 2. Training continues."""
     monkeypatch.setattr("bert_tf.optimization.optimizer.INITIAL", 8.0)
     trainer, model, optimizer = make_line(
-        one_device, mean_root, [[1, 4], [1, 0], [0, 4], [4, 1]],
-        lambda rate: BertAdamW(rate, scale_loss=True))
+        one_device,
+        mean_root,
+        [[1, 4], [1, 0], [0, 4], [4, 1]],
+        lambda rate: BertAdamW(rate, scale_loss=True),
+    )
     good = train(trainer, model, 1)
     assert train(trainer, model, 2) == good
     assert train(trainer, model, 1) != good
@@ -119,9 +129,15 @@ def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_rep
     trainer, model, _ = make_line(two_replicas, mean_output, [numbers])
     expected = train(trainer, model, 1)
     trainer, model, _ = make_line(two_replicas, mean_output, [numbers], accumulate_steps=2)
-    trainer.set_dataset(lambda share: tf.data.Dataset.from_generator(
-        lambda: iter([{"x": numbers, "input_mask": np.ones([4, 3], np.int32)}] * 9),
-        output_signature={"x": tf.TensorSpec([4]), "input_mask": tf.TensorSpec([4, None], tf.int32)}))
+    trainer.set_dataset(
+        lambda share: tf.data.Dataset.from_generator(
+            lambda: iter([{"x": numbers, "input_mask": np.ones([4, 3], np.int32)}] * 9),
+            output_signature={
+                "x": tf.TensorSpec([4]),
+                "input_mask": tf.TensorSpec([4, None], tf.int32),
+            },
+        )
+    )
     assert train(trainer, model, 1) == pytest.approx(expected)
 
 
@@ -130,7 +146,9 @@ def make_classifier(strategy, dropout, **options):
 
     In addition to the loss, the Trainer gives the mean of the squared losses of the micro-batches.
     """
-    config = dataclasses.replace(CONFIG, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    config = dataclasses.replace(
+        CONFIG, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
+    )
     with strategy.scope():
         model = models.BertClassifier(config, 2)
         optimizer = create_optimizer(1e-3, 9, 2, scale_loss=True)
@@ -138,28 +156,45 @@ def make_classifier(strategy, dropout, **options):
 
     def mean_of_power(exponent):
         return lambda outputs, features: tf.repeat(
-            classification_loss(outputs, features)["loss"]**exponent, tf.shape(features["input_ids"])[0])
+            classification_loss(outputs, features)["loss"] ** exponent,
+            tf.shape(features["input_ids"])[0],
+        )
 
-    loss = TotalLoss(Term("loss", mean_of_power(1), counts=lambda features: 1),
-                     Term("square", mean_of_power(2), counts=lambda features: 1, factor=0.0))
-    return Trainer(strategy, model, optimizer, loss, **options), tf.train.Checkpoint(
-        model=model, optimizer=optimizer), model
+    loss = TotalLoss(
+        Term("loss", mean_of_power(1), counts=lambda features: 1),
+        Term("square", mean_of_power(2), counts=lambda features: 1, factor=0.0),
+    )
+    return (
+        Trainer(strategy, model, optimizer, loss, **options),
+        tf.train.Checkpoint(model=model, optimizer=optimizer),
+        model,
+    )
 
 
 def make_texts(share, are_alike=False):
     """Returns batches of a host's rows of 4 texts."""
     ids = np.random.default_rng(1).integers(1, 31, [1 if are_alike else 4 * 9, 6]).astype(np.int32)
-    data = tf.data.Dataset.from_tensor_slices({
-        "input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": np.zeros_like(ids),
-        "label_ids": ids[:, 0] % 2})
+    data = tf.data.Dataset.from_tensor_slices(
+        {
+            "input_ids": ids,
+            "input_mask": np.ones_like(ids),
+            "segment_ids": np.zeros_like(ids),
+            "label_ids": ids[:, 0] % 2,
+        }
+    )
     return data.repeat().batch(4 // share.count, drop_remainder=True)
 
 
 @pytest.mark.extra_large
-@pytest.mark.parametrize(("dropout", "jit_compile"), [(0.0, False), (0.5, False), (0.5, True)],
-                         ids=["without", "with", "with, under XLA"])
+@pytest.mark.parametrize(
+    ("dropout", "jit_compile"),
+    [(0.0, False), (0.5, False), (0.5, True)],
+    ids=["without", "with", "with, under XLA"],
+)
 def test_micro_batches_have_their_own_dropout(dropout, jit_compile, one_device):
-    trainer, _, _ = make_classifier(one_device, dropout, accumulate_steps=4, jit_compile=jit_compile)
+    trainer, _, _ = make_classifier(
+        one_device, dropout, accumulate_steps=4, jit_compile=jit_compile
+    )
     trainer.set_dataset(lambda share: make_texts(share, are_alike=True))
     means = trainer.train(tf.constant(1))
     spread = float(means["square"]) - float(means["loss"]) ** 2
@@ -191,13 +226,24 @@ def assert_reference(numbers, found):
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(("kind", "on_replicas", "options"), [
-    ("pretrain", True, {}),
-    ("classify", True, {"accumulate_steps": 2}),
-    ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"layers": "unpadded"}}),
-    ("pretrain", False, {"accumulate_steps": 2, "jit_compile": True}),
-], ids=["replicas", "replicas with gradient accumulation", "gradient accumulation without padding", "XLA"])
-def test_losses_and_weights_are_the_originals(kind, on_replicas, options, one_device, two_replicas, reference_numbers):
+@pytest.mark.parametrize(
+    ("kind", "on_replicas", "options"),
+    [
+        ("pretrain", True, {}),
+        ("classify", True, {"accumulate_steps": 2}),
+        ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"layers": "unpadded"}}),
+        ("pretrain", False, {"accumulate_steps": 2, "jit_compile": True}),
+    ],
+    ids=[
+        "replicas",
+        "replicas with gradient accumulation",
+        "gradient accumulation without padding",
+        "XLA",
+    ],
+)
+def test_losses_and_weights_are_the_originals(
+    kind, on_replicas, options, one_device, two_replicas, reference_numbers
+):
     strategy = two_replicas if on_replicas else one_device
     assert_reference(reference_numbers(kind), reference_training.train(kind, strategy, **options))
 
@@ -206,8 +252,13 @@ def test_losses_and_weights_are_the_originals(kind, on_replicas, options, one_de
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["plain", "compiled by XLA"])
 def test_float16_with_a_loss_scale(jit_compile, one_device, two_replicas, reference_numbers):
     """float16 carries 11 bits: the losses are the original's to 2^-11."""
-    found, _ = reference_training.train("pretrain", one_device if jit_compile else two_replicas, scale_loss=True,
-                                        encoder_options={"dtype": "mixed_float16"}, jit_compile=jit_compile)
+    found, _ = reference_training.train(
+        "pretrain",
+        one_device if jit_compile else two_replicas,
+        scale_loss=True,
+        encoder_options={"dtype": "mixed_float16"},
+        jit_compile=jit_compile,
+    )
     np.testing.assert_allclose(found, reference_numbers("pretrain")["loss"], rtol=2**-11)
 
 

@@ -28,34 +28,55 @@ START = "the environment variable TF_CONFIG "
 ABORTED = "Collective ops is aborted by: Socket closed"
 REMOTE = f"{ABORTED}\nAdditional GRPC error information from remote target /job:worker/replica:0/task:1 while calling"
 FINE_TUNING = FineTuningSettings(task=classifier.Settings())
-UNHEALTHY = "The following tasks are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:1"
+UNHEALTHY = (
+    "The following tasks are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:1"
+)
 
 
 def test_batches_must_divide(two_replicas):
     strategies.check_batch_size("train_batch_size", 12, two_replicas, micro_batches=3)
-    with pytest.raises(ValueError, match="`eval_batch_size`=7: must be a multiple of the number of replicas, 2"):
+    with pytest.raises(
+        ValueError, match="`eval_batch_size`=7: must be a multiple of the number of replicas, 2"
+    ):
         strategies.check_batch_size("eval_batch_size", 7, two_replicas)
-    with pytest.raises(ValueError, match="`train_batch_size`=8: must be a multiple of `accumulate_steps` times the "
-                                         "number of replicas, 3 x 2"):
+    with pytest.raises(
+        ValueError,
+        match="`train_batch_size`=8: must be a multiple of `accumulate_steps` times the "
+        "number of replicas, 3 x 2",
+    ):
         strategies.check_batch_size("train_batch_size", 8, two_replicas, micro_batches=3)
 
 
-@pytest.mark.parametrize(("job", "settings", "split"), [
-    *((pretraining_job, PretrainingSettings(), split) for split in ("train", "eval")),
-    *((fine_tuning_job, FINE_TUNING, split) for split in ("train", "eval", "predict"))])
+@pytest.mark.parametrize(
+    ("job", "settings", "split"),
+    [
+        *((pretraining_job, PretrainingSettings(), split) for split in ("train", "eval")),
+        *((fine_tuning_job, FINE_TUNING, split) for split in ("train", "eval", "predict")),
+    ],
+)
 def test_only_used_batch_sizes_must_divide(two_replicas, monkeypatch, job, settings, split):
     monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
     odd = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
     used = f"{split}_batch_size"
-    assert job.make_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 8})) is two_replicas
+    assert (
+        job.make_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 8}))
+        is two_replicas
+    )
     with pytest.raises(ValueError, match=f"^`{used}`=5: must be a multiple"):
         job.make_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 5}))
 
 
 def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_replicas, monkeypatch):
     monkeypatch.setattr(strategies, "make_strategy", lambda *_: two_replicas)
-    settings = FINE_TUNING.replace_values({
-        "do_train": True, "do_eval": True, "search": True, "search_batch_sizes": (8, 7), "output_dir": "out"})
+    settings = FINE_TUNING.replace_values(
+        {
+            "do_train": True,
+            "do_eval": True,
+            "search": True,
+            "search_batch_sizes": (8, 7),
+            "output_dir": "out",
+        }
+    )
     with pytest.raises(ValueError, match=r"^`search_batch_sizes`=7: must be a multiple"):
         fine_tuning_job.make_strategy(settings)
 
@@ -69,11 +90,17 @@ def test_strategies_that_cannot_be_had():
 
 
 def test_a_cluster_of_one(monkeypatch, capsys):
-    monkeypatch.setattr(strategies.distribute_utils, "get_distribution_strategy", lambda *_, **__: "made")
+    monkeypatch.setattr(
+        strategies.distribute_utils, "get_distribution_strategy", lambda *_, **__: "made"
+    )
     monkeypatch.delenv("TF_CONFIG", raising=False)
-    assert strategies.make_strategy(DeviceSettings(distribution_strategy="multi_worker_mirrored")) == "made"
+    assert (
+        strategies.make_strategy(DeviceSettings(distribution_strategy="multi_worker_mirrored"))
+        == "made"
+    )
     assert capsys.readouterr().err == (
-        "note: the environment variable TF_CONFIG has no cluster, so this process is the only worker\n")
+        "note: the environment variable TF_CONFIG has no cluster, so this process is the only worker\n"
+    )
 
 
 def test_a_cluster_that_cannot_start(monkeypatch):
@@ -82,32 +109,53 @@ def test_a_cluster_that_cannot_start(monkeypatch):
 
     monkeypatch.setattr(strategies.distribute_utils, "get_distribution_strategy", fail)
     settings = DeviceSettings(distribution_strategy="multi_worker_mirrored")
-    with pytest.raises(LostWorkerError, match="a worker of the environment variable TF_CONFIG ended while the cluster"):
+    with pytest.raises(
+        LostWorkerError,
+        match="a worker of the environment variable TF_CONFIG ended while the cluster",
+    ):
         strategies.make_strategy(settings)
-    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"worker": ["localhost"]}, "task": {"type": "worker", "index": 0}}')
-    with pytest.raises(InputError, match="has the address 'localhost' for worker 0; must be HOST:PORT"):
+    monkeypatch.setenv(
+        "TF_CONFIG",
+        '{"cluster": {"worker": ["localhost"]}, "task": {"type": "worker", "index": 0}}',
+    )
+    with pytest.raises(
+        InputError, match="has the address 'localhost' for worker 0; must be HOST:PORT"
+    ):
         strategies.make_strategy(settings)
 
 
-@pytest.mark.parametrize(("cpu_info", "is_slow"), [
-    ("processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16 sse\n", False), ("flags\t\t: fpu avx512f\n", True),
-    (None, False)])
+@pytest.mark.parametrize(
+    ("cpu_info", "is_slow"),
+    [
+        ("processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16 sse\n", False),
+        ("flags\t\t: fpu avx512f\n", True),
+        (None, False),
+    ],
+)
 def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, is_slow):
     if cpu_info is not None:
         (tmp_path / "cpuinfo").write_text(cpu_info)
     monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
-    for precision, device in (("float32", "CPU"), ("float16", "CPU"), ("bfloat16", "GPU"), ("bfloat16", "TPU")):
+    for precision, device in (
+        ("float32", "CPU"),
+        ("float16", "CPU"),
+        ("bfloat16", "GPU"),
+        ("bfloat16", "TPU"),
+    ):
         strategies.warn_about_slow_precision(precision, device)
     assert capsys.readouterr().err == ""
     strategies.warn_about_slow_precision("bfloat16", "CPU")
     assert capsys.readouterr().err == is_slow * (
-        "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it\n")
+        "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it\n"
+    )
 
 
 def test_float32_on_a_tpu_takes_six_passes(capsys):
     strategies.warn_about_slow_precision("float32", "TPU")
-    assert capsys.readouterr().err == ("note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; "
-                                       "bfloat16 is faster on it\n")
+    assert capsys.readouterr().err == (
+        "note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; "
+        "bfloat16 is faster on it\n"
+    )
 
 
 def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
@@ -119,13 +167,20 @@ def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
     assert strategies.choose_fast(one, base, jit_compile=True) == Fast()
     assert strategies.choose_fast(one, base, jit_compile=True, in_16_bits=True) == Fast()
     gpu = tf.distribute.OneDeviceStrategy("GPU:0")
-    assert strategies.choose_fast(gpu, base) == strategies.choose_fast(gpu, base, jit_compile=True) == Fast()
+    assert (
+        strategies.choose_fast(gpu, base)
+        == strategies.choose_fast(gpu, base, jit_compile=True)
+        == Fast()
+    )
     assert strategies.choose_fast(gpu, base, in_16_bits=True) == Fast(vocabulary_multiple=8)
     assert strategies.choose_fast(gpu, base, jit_compile=True, in_16_bits=True) == Fast(
-        layers="einsum", last_where_read=True, vocabulary_multiple=8)
+        layers="einsum", last_where_read=True, vocabulary_multiple=8
+    )
     monkeypatch.setattr(strategies, "device_type", lambda strategy: "TPU")
     assert strategies.choose_fast(one, base) == Fast(layers="einsum")
-    assert strategies.choose_fast(one, base, in_16_bits=True) == Fast(layers="einsum", last_where_read=True)
+    assert strategies.choose_fast(one, base, in_16_bits=True) == Fast(
+        layers="einsum", last_where_read=True
+    )
 
 
 @pytest.fixture
@@ -151,7 +206,9 @@ def test_float32_is_not_rounded_unless_allowed():
     try:
         for precision in ("tf32", "float32"):
             strategies.make_strategy(DeviceSettings(), precision)
-            assert tf.config.experimental.tensor_float_32_execution_enabled() == (precision == "tf32")
+            assert tf.config.experimental.tensor_float_32_execution_enabled() == (
+                precision == "tf32"
+            )
     finally:
         tf.config.experimental.enable_tensor_float_32_execution(before)
 
@@ -166,7 +223,11 @@ def test_memory_is_freed_on_all_replicas(two_replicas):
 
 def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
     """CPU:1 stands for a GPU: the Trainer's batches lie there, not where the pipeline runs."""
-    numbers = tf.data.Dataset.from_tensor_slices({"x": tf.range(8.0)}).repeat().batch(4, drop_remainder=True)
+    numbers = (
+        tf.data.Dataset.from_tensor_slices({"x": tf.range(8.0)})
+        .repeat()
+        .batch(4, drop_remainder=True)
+    )
     for strategy in (tf.distribute.OneDeviceStrategy("CPU:1"), two_replicas):
         with strategy.scope():
             trainer = Trainer(strategy, tf_keras.Sequential(), None, TotalLoss())
@@ -174,24 +235,37 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
         batch = next(iter(trainer.batches))["x"]
         found = [value.device for value in strategy.experimental_local_results(batch)]
         assert [tf.DeviceSpec.from_string(device).device_index for device in found] == (
-            [1] if strategy is not two_replicas else [0, 1])
+            [1] if strategy is not two_replicas else [0, 1]
+        )
 
 
 def configure(monkeypatch, cluster, task_type="worker", index=0):
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": task_type, "index": index}}))
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": task_type, "index": index}})
+    )
 
 
-@pytest.mark.parametrize(("cluster", "task", "own", "tasks"), [
-    ({"worker": [A, B]}, ("worker", 1), "worker 1", {"worker 0": A, "worker 1": B}),
-    ({"chief": [A], "worker": [B], "evaluator": ["c:1"]}, ("chief", 0), "chief 0", {"chief 0": A, "worker 0": B}),
-    ({"worker": ["[::1]:80"]}, ("worker", 0), "worker 0", {"worker 0": "[::1]:80"}),
-])
+@pytest.mark.parametrize(
+    ("cluster", "task", "own", "tasks"),
+    [
+        ({"worker": [A, B]}, ("worker", 1), "worker 1", {"worker 0": A, "worker 1": B}),
+        (
+            {"chief": [A], "worker": [B], "evaluator": ["c:1"]},
+            ("chief", 0),
+            "chief 0",
+            {"chief 0": A, "worker 0": B},
+        ),
+        ({"worker": ["[::1]:80"]}, ("worker", 0), "worker 0", {"worker 0": "[::1]:80"}),
+    ],
+)
 def test_a_cluster(monkeypatch, cluster, task, own, tasks):
     configure(monkeypatch, cluster, *task)
     assert clusters.read_cluster() == (own, tasks)
 
 
-@pytest.mark.parametrize("text", [None, "", "{}", '{"task": {"type": "worker", "index": 0}}', '{"cluster": {}}'])
+@pytest.mark.parametrize(
+    "text", [None, "", "{}", '{"task": {"type": "worker", "index": 0}}', '{"cluster": {}}']
+)
 def test_no_cluster(monkeypatch, text):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     if text is not None:
@@ -199,27 +273,69 @@ def test_no_cluster(monkeypatch, text):
     assert clusters.read_cluster() is None
 
 
-@pytest.mark.parametrize("text", [
-    "{", '["localhost:1"]', '{"cluster": [1]}', '{"cluster": {"worker": ["a:1"]}, "task": 3}',
-    '{"cluster": {"worker": ["a:1"]}}', '{"cluster": {"worker": 3}, "task": {"type": "worker"}}',
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '["localhost:1"]',
+        '{"cluster": [1]}',
+        '{"cluster": {"worker": ["a:1"]}, "task": 3}',
+        '{"cluster": {"worker": ["a:1"]}}',
+        '{"cluster": {"worker": 3}, "task": {"type": "worker"}}',
+    ],
+)
 def test_a_cluster_that_cannot_be_read(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(InputError, match=f"^{START}must have the form {re.escape(clusters.FORM)}, but is "
-                                         f"{re.escape(text[:60])}$"):
+    with pytest.raises(
+        InputError,
+        match=f"^{START}must have the form {re.escape(clusters.FORM)}, but is "
+        f"{re.escape(text[:60])}$",
+    ):
         clusters.read_cluster()
 
 
-@pytest.mark.parametrize(("cluster", "task", "message"), [
-    ({"worker": [A]}, ("evaluator", 0), "has the task evaluator 0, but its cluster has only worker 0"),
-    ({"worker": [A], "ps": [B]}, ("ps", 0), "has the task ps 0, but its cluster has only worker 0"),
-    *(({"worker": [A, address]}, ("worker", 0), f"has the address {address!r} for worker 1; must be HOST:PORT")
-      for address in ("127.0.0.1", "a:", ":80", "a:port", "a:0", "a:99999", "http://a:80", None)),
-    *(({"worker": [A, B]}, ("worker", index), f"has the task worker {index}, but its cluster has only worker 0, worker "
-       "1") for index in (2, -1, 0.5, "x", None)),
-    ({"worker": "a:1"}, ("worker", 0), "has the address 'a' for worker 0; must be HOST:PORT"),
-    ({"worker": []}, ("worker", 0), "has the task worker 0, but its cluster has only "),
-])
+@pytest.mark.parametrize(
+    ("cluster", "task", "message"),
+    [
+        (
+            {"worker": [A]},
+            ("evaluator", 0),
+            "has the task evaluator 0, but its cluster has only worker 0",
+        ),
+        (
+            {"worker": [A], "ps": [B]},
+            ("ps", 0),
+            "has the task ps 0, but its cluster has only worker 0",
+        ),
+        *(
+            (
+                {"worker": [A, address]},
+                ("worker", 0),
+                f"has the address {address!r} for worker 1; must be HOST:PORT",
+            )
+            for address in (
+                "127.0.0.1",
+                "a:",
+                ":80",
+                "a:port",
+                "a:0",
+                "a:99999",
+                "http://a:80",
+                None,
+            )
+        ),
+        *(
+            (
+                {"worker": [A, B]},
+                ("worker", index),
+                f"has the task worker {index}, but its cluster has only worker 0, worker 1",
+            )
+            for index in (2, -1, 0.5, "x", None)
+        ),
+        ({"worker": "a:1"}, ("worker", 0), "has the address 'a' for worker 0; must be HOST:PORT"),
+        ({"worker": []}, ("worker", 0), "has the task worker 0, but its cluster has only "),
+    ],
+)
 def test_a_cluster_without_the_task(monkeypatch, cluster, task, message):
     configure(monkeypatch, cluster, *task)
     with pytest.raises(InputError) as caught:
@@ -230,35 +346,62 @@ def test_a_cluster_without_the_task(monkeypatch, cluster, task, message):
 def test_signals_end_a_process_while_tensorflow_holds_the_interpreter():
     before = signal.getsignal(signal.SIGTERM)
     with clusters.end_on_signals():
-        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == [signal.SIG_DFL] * 2
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == [
+            signal.SIG_DFL
+        ] * 2
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-@pytest.mark.parametrize(("message", "worker"), [
-    (f"Graph execution error:\n\nDetected at node x\n{REMOTE}", f"worker 1 at {B}"), (UNHEALTHY, f"worker 1 at {B}"),
-    (f"{{function_node x_device_/job:worker/replica:0/task:0/device:CPU:0}} {ABORTED}", "another worker")])
+@pytest.mark.parametrize(
+    ("message", "worker"),
+    [
+        (f"Graph execution error:\n\nDetected at node x\n{REMOTE}", f"worker 1 at {B}"),
+        (UNHEALTHY, f"worker 1 at {B}"),
+        (
+            f"{{function_node x_device_/job:worker/replica:0/task:0/device:CPU:0}} {ABORTED}",
+            "another worker",
+        ),
+    ],
+)
 def test_a_lost_worker_is_named(tmp_path, message, worker):
     for saved in ("", "the last checkpoint is ckpt-7; "):
-        with pytest.raises(LostWorkerError) as caught, clusters.explain_lost_workers(make_strategy(), str(tmp_path)):
+        with (
+            pytest.raises(LostWorkerError) as caught,
+            clusters.explain_lost_workers(make_strategy(), str(tmp_path)),
+        ):
             raise tf.errors.UnavailableError(None, None, message)
-        assert str(caught.value) == (f"{tmp_path}: lost the connection to {worker}; {saved}run the same command on "
-                                     "every worker to continue")
+        assert str(caught.value) == (
+            f"{tmp_path}: lost the connection to {worker}; {saved}run the same command on "
+            "every worker to continue"
+        )
         tf.train.CheckpointManager(tf.train.Checkpoint(), str(tmp_path), 1).save(7)
 
 
 def make_strategy():
     strategy = mock.Mock(spec=tf.distribute.MultiWorkerMirroredStrategy)
     strategy.cluster_resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
-        tf.train.ClusterSpec({"worker": [A, B]}), task_type="worker", task_id=0)
+        tf.train.ClusterSpec({"worker": [A, B]}), task_type="worker", task_id=0
+    )
     return strategy
 
 
-@pytest.mark.parametrize(("strategy", "error"), [
-    (make_strategy(), tf.errors.ResourceExhaustedError(None, None, "OOM on /job:worker/replica:0/task:0/device:CPU:0")),
-    (tf.distribute.OneDeviceStrategy("CPU:0"), tf.errors.UnavailableError(None, None, REMOTE)),
-    (make_strategy(), InputError("x")),
-])
+@pytest.mark.parametrize(
+    ("strategy", "error"),
+    [
+        (
+            make_strategy(),
+            tf.errors.ResourceExhaustedError(
+                None, None, "OOM on /job:worker/replica:0/task:0/device:CPU:0"
+            ),
+        ),
+        (tf.distribute.OneDeviceStrategy("CPU:0"), tf.errors.UnavailableError(None, None, REMOTE)),
+        (make_strategy(), InputError("x")),
+    ],
+)
 def test_other_errors_are_raised(tmp_path, strategy, error):
-    with pytest.raises(type(error)) as caught, clusters.explain_lost_workers(strategy, str(tmp_path)):
+    with (
+        pytest.raises(type(error)) as caught,
+        clusters.explain_lost_workers(strategy, str(tmp_path)),
+    ):
         raise error
     assert caught.value is error

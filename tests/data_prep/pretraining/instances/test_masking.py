@@ -12,29 +12,55 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.instances import InstanceSettings, create_instances, create_random_state, masking, sampling
+from data_prep.pretraining.instances import (
+    InstanceSettings,
+    create_instances,
+    create_random_state,
+    masking,
+    sampling,
+)
 from run.pretraining.settings import PretrainingSettings
 from tests.data_prep.pretraining.instances.toy_corpora import MASK, VOCABULARY, make_random_corpus
 
 
-@pytest.mark.parametrize(("length", "probability", "most", "expected"), [
-    (128, 0.15, 20, 19),  # 19.2
-    (128, 0.15, 18, 18),
-    (3, 0.15, 20, 1),  # 0.45, but at least one
-    (10, 0.25, 20, 2), (14, 0.25, 20, 4),  # 2.5 and 3.5 become the even number, as Python rounds
-])
+@pytest.mark.parametrize(
+    ("length", "probability", "most", "expected"),
+    [
+        (128, 0.15, 20, 19),  # 19.2
+        (128, 0.15, 18, 18),
+        (3, 0.15, 20, 1),  # 0.45, but at least one
+        (10, 0.25, 20, 2),
+        (14, 0.25, 20, 4),  # 2.5 and 3.5 become the even number, as Python rounds
+    ],
+)
 def test_number_to_predict(length, probability, most, expected):
     assert masking.number_to_predict(length, probability, most) == expected
 
 
-@pytest.mark.parametrize(("mask_fraction", "random_fraction", "whole_words"), [
-    (0.8, 0.1, False), (0.8, 0.1, True), (1, 0, False), (0, 1, False), (0, 0, False), (0.3, 0.6, False)])
+@pytest.mark.parametrize(
+    ("mask_fraction", "random_fraction", "whole_words"),
+    [
+        (0.8, 0.1, False),
+        (0.8, 0.1, True),
+        (1, 0, False),
+        (0, 1, False),
+        (0, 0, False),
+        (0.3, 0.6, False),
+    ],
+)
 def test_fractions_of_replacements(mask_fraction, random_fraction, whole_words):
     """More than 10,000 masks; five standard deviations of each fraction, so 0 and 1 are exact."""
     vocabulary = dataclasses.replace(VOCABULARY, random_ids=np.arange(9))
-    settings = InstanceSettings(max_seq_length=20, dupe_factor=50, do_whole_word_mask=whole_words,
-                                mask_fraction=mask_fraction, random_fraction=random_fraction)
-    instances = create_instances(make_random_corpus(3, 60), settings, vocabulary, create_random_state(5))
+    settings = InstanceSettings(
+        max_seq_length=20,
+        dupe_factor=50,
+        do_whole_word_mask=whole_words,
+        mask_fraction=mask_fraction,
+        random_fraction=random_fraction,
+    )
+    instances = create_instances(
+        make_random_corpus(3, 60), settings, vocabulary, create_random_state(5)
+    )
     replacements = instances.mask_replacements
     count = len(replacements)
     assert count > 10_000
@@ -42,7 +68,9 @@ def test_fractions_of_replacements(mask_fraction, random_fraction, whole_words):
     expected = np.full(10, random_fraction / 9)
     expected[sampling.KEEP + 1] = 1 - mask_fraction - random_fraction
     expected[MASK + 1] += mask_fraction
-    assert (np.abs(found - expected) <= 5 * np.sqrt(np.abs(expected * (1 - expected)) / count) + 1e-12).all()
+    assert (
+        np.abs(found - expected) <= 5 * np.sqrt(np.abs(expected * (1 - expected)) / count) + 1e-12
+    ).all()
 
 
 def test_the_default_rule_is_exactly_the_original():
@@ -50,10 +78,14 @@ def test_the_default_rule_is_exactly_the_original():
     assert masking.keep_probability(masking.MASK_FRACTION, masking.RANDOM_FRACTION) == 0.5
 
 
-@pytest.mark.parametrize("settings_class", [
-    InstanceSettings, functools.partial(PretrainingSettings, masking="dynamic")])
+@pytest.mark.parametrize(
+    "settings_class", [InstanceSettings, functools.partial(PretrainingSettings, masking="dynamic")]
+)
 def test_fractions_of_more_than_one(settings_class):
-    with pytest.raises(InputError, match=r"^`mask_fraction`=0.7: must be at most 1 together with `random_fraction`=0"):
+    with pytest.raises(
+        InputError,
+        match=r"^`mask_fraction`=0.7: must be at most 1 together with `random_fraction`=0",
+    ):
         settings_class(mask_fraction=0.7, random_fraction=0.31)
 
 
@@ -69,6 +101,13 @@ def test_random_tokens_of_a_vocabulary_with_duplicate_and_blank_lines(tmp_path, 
     expected = [0, 1, 2, 3, 4, 8, 9, 7, 10] if not end else [0, 1, 2, 3, 4, 8, 7, 10]
     assert vocabulary.random_ids.tolist() == expected
     settings = InstanceSettings(16, 4, mask_fraction=0, random_fraction=1, dupe_factor=50)
-    corpus = Corpus(np.array([8, 7, 7, 8, 7, 8, 8], np.uint16), np.array([0, 2, 5, 7]), np.arange(4), num_bytes=0)
-    replaced = create_instances(corpus, settings, vocabulary, create_random_state(1)).mask_replacements
+    corpus = Corpus(
+        np.array([8, 7, 7, 8, 7, 8, 8], np.uint16),
+        np.array([0, 2, 5, 7]),
+        np.arange(4),
+        num_bytes=0,
+    )
+    replaced = create_instances(
+        corpus, settings, vocabulary, create_random_state(1)
+    ).mask_replacements
     assert set(replaced.tolist()) == {*vocabulary.random_ids.tolist()}

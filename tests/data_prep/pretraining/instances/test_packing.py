@@ -16,12 +16,15 @@ def pack(lengths, max_ids, max_sequences=12, max_predictions=1000):
     return dict(compute_packs(counts, numbers, max_ids, max_predictions, max_sequences))
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [
-    # 4 joins 6, then 3 joins 7. Of three packs of 10 IDs, one gets 2.
-    (([10, 7, 6, 4, 3, 2], 12), {(10,): 1, (7, 3): 1, (6, 4, 2): 1}),
-    (([100] * 12, 512, 3), {(100,) * 3: 4}),
-    (([20, 20, 6], 100, 12, 4), {(20, 6): 1, (20,): 1}),
-])
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        # 4 joins 6, then 3 joins 7. Of three packs of 10 IDs, one gets 2.
+        (([10, 7, 6, 4, 3, 2], 12), {(10,): 1, (7, 3): 1, (6, 4, 2): 1}),
+        (([100] * 12, 512, 3), {(100,) * 3: 4}),
+        (([20, 20, 6], 100, 12, 4), {(20, 6): 1, (20,): 1}),
+    ],
+)
 def test_packs_by_hand(arguments, expected):
     assert pack(*arguments) == expected
 
@@ -36,16 +39,32 @@ def test_packs_of_random_lengths_are_complete_and_full():
     assert lengths.sum() / (512 * sum(packs.values())) > 0.99
 
 
-@pytest.mark.parametrize("changes", [{}, {"objective": "sentence_order"}, {"objective": "doc_sentences"},
-                                     {"masking": "dynamic"}, {"max_sequences_per_pack": 2}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"objective": "sentence_order"},
+        {"objective": "doc_sentences"},
+        {"masking": "dynamic"},
+        {"max_sequences_per_pack": 2},
+    ],
+)
 def test_packed_records_hold_the_unpacked_sequences(changes):
     corpus = make_corpus(*np.random.default_rng(1).integers(1, 12, [50, 4]).tolist())
-    settings = InstanceSettings(**{"max_seq_length": 48, "max_predictions_per_seq": 8, "dupe_factor": 2,
-                                   "short_seq_prob": 0.1 if "objective" in changes else 0.9, "pack_sequences": True,
-                                   **changes})
+    settings = InstanceSettings(
+        **{
+            "max_seq_length": 48,
+            "max_predictions_per_seq": 8,
+            "dupe_factor": 2,
+            "short_seq_prob": 0.1 if "objective" in changes else 0.9,
+            "pack_sequences": True,
+            **changes,
+        }
+    )
     instances, features = create_records(corpus, settings)
     single_instances, single = create_records(
-        corpus, dataclasses.replace(settings, pack_sequences=False, max_sequences_per_pack=12))
+        corpus, dataclasses.replace(settings, pack_sequences=False, max_sequences_per_pack=12)
+    )
     assert instances.num_records < single_instances.num_records == len(instances)
 
     most, label = settings.max_sequences_per_pack, settings.objective_spec.sentence_label
@@ -60,9 +79,13 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
             if label:
                 assert features[f"{label}_positions"][row, number - 1] == places[0]
         if label:
-            assert features[f"{label}_weights"][row].tolist() == [1] * numbers.max() + [0] * (most - numbers.max())
-    expected = [extract_sequence(single, row, np.flatnonzero(mask), label and 0)
-                for row, mask in enumerate(single["input_mask"])]
+            assert features[f"{label}_weights"][row].tolist() == [1] * numbers.max() + [0] * (
+                most - numbers.max()
+            )
+    expected = [
+        extract_sequence(single, row, np.flatnonzero(mask), label and 0)
+        for row, mask in enumerate(single["input_mask"])
+    ]
     assert sorted(found) == sorted(expected)
 
 
@@ -71,9 +94,26 @@ def extract_sequence(features, row, places, number):
     label."""
     masks = []
     if "masked_lm_positions" in features:
-        masks = [(int(position - places[0]), int(id_)) for position, id_, weight in zip(*(
-            features[f"masked_lm_{name}"][row] for name in ("positions", "ids", "weights")), strict=True)
-            if weight and position in places]
-    label = [] if number is None else [
-        int(values[row, number]) for name, values in features.items() if name.endswith("_labels")]
-    return [features["input_ids"][row][places].tolist(), features["segment_ids"][row][places].tolist(), masks, label]
+        masks = [
+            (int(position - places[0]), int(id_))
+            for position, id_, weight in zip(
+                *(features[f"masked_lm_{name}"][row] for name in ("positions", "ids", "weights")),
+                strict=True,
+            )
+            if weight and position in places
+        ]
+    label = (
+        []
+        if number is None
+        else [
+            int(values[row, number])
+            for name, values in features.items()
+            if name.endswith("_labels")
+        ]
+    )
+    return [
+        features["input_ids"][row][places].tolist(),
+        features["segment_ids"][row][places].tolist(),
+        masks,
+        label,
+    ]

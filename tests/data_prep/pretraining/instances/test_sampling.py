@@ -7,9 +7,18 @@ import numpy as np
 import pytest
 
 from data_prep.compilation import compile_function
-from data_prep.pretraining.instances import InstanceSettings, create_instances, create_random_state, sampling
+from data_prep.pretraining.instances import (
+    InstanceSettings,
+    create_instances,
+    create_random_state,
+    sampling,
+)
 from data_prep.pretraining.instances.instances import create_text
-from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_corpus, make_random_corpus
+from tests.data_prep.pretraining.instances.toy_corpora import (
+    VOCABULARY,
+    make_corpus,
+    make_random_corpus,
+)
 
 
 @pytest.mark.parametrize("seed", [3, 2**70, "a seed"])
@@ -20,7 +29,7 @@ def test_shuffling(seed):
         compile_function(sampling.shuffle)(state, array, length)
         reference.shuffle(expected)
         assert array.tolist() == expected
-    assert tuple(state[:sampling.STATE_WORDS + 1].tolist()) == reference.getstate()[1]
+    assert tuple(state[: sampling.STATE_WORDS + 1].tolist()) == reference.getstate()[1]
 
 
 @pytest.mark.parametrize(("documents", "expected"), [([1] * 9 + [0], (0, 1)), ([1] * 10, (1, 2))])
@@ -34,6 +43,10 @@ def test_ten_tries_for_another_document(monkeypatch, documents, expected):
 
 def test_replacements_from_a_large_vocabulary():
     """Their IDs exceed 16 bits."""
-    vocabulary = dataclasses.replace(VOCABULARY, random_ids=np.arange(40_000), is_continuation=np.zeros(40_000, bool))
-    instances = create_instances(make_random_corpus(4), InstanceSettings(), vocabulary, create_random_state(2))
+    vocabulary = dataclasses.replace(
+        VOCABULARY, random_ids=np.arange(40_000), is_continuation=np.zeros(40_000, bool)
+    )
+    instances = create_instances(
+        make_random_corpus(4), InstanceSettings(), vocabulary, create_random_state(2)
+    )
     assert 38_000 < instances.mask_replacements.max() < 40_000

@@ -25,16 +25,33 @@ def questions(request, reference_tokenizer):
     """(version, examples, features) of a reference file."""
     version = request.param
     examples = squad.read_examples(REFERENCE / version / "input.json", False, version == "squad_v2")
-    return version, examples, list(
-        squad.convert_examples_to_features(examples, reference_tokenizer, *LENGTHS[version], False))
+    return (
+        version,
+        examples,
+        list(
+            squad.convert_examples_to_features(
+                examples, reference_tokenizer, *LENGTHS[version], False
+            )
+        ),
+    )
 
 
 def test_prediction_files_match_the_original_bert(questions, tmp_path):
     version, examples, features = questions
     folder = REFERENCE / version
     with np.load(folder / "logits.npz") as logits:
-        squad.write_predictions(examples, features, logits["start_logits"], logits["end_logits"], 20, 30, True,
-                                tmp_path, version == "squad_v2", 0.0)
+        squad.write_predictions(
+            examples,
+            features,
+            logits["start_logits"],
+            logits["end_logits"],
+            20,
+            30,
+            True,
+            tmp_path,
+            version == "squad_v2",
+            0.0,
+        )
     for name in ("predictions.json", "null_odds.json"):
         assert (tmp_path / name).exists() == (folder / name).exists()
         if (folder / name).exists():
@@ -45,8 +62,12 @@ def test_prediction_files_match_the_original_bert(questions, tmp_path):
     assert list(found) == list(expected)
     for id_, candidates in expected.items():
         probabilities = [candidate.pop("probability") for candidate in candidates]
-        np.testing.assert_allclose([candidate.pop("probability") for candidate in found[id_]], probabilities, rtol=0,
-                                   atol=1e-6)
+        np.testing.assert_allclose(
+            [candidate.pop("probability") for candidate in found[id_]],
+            probabilities,
+            rtol=0,
+            atol=1e-6,
+        )
         assert found[id_] == candidates
 
 
@@ -68,7 +89,9 @@ def test_all_scores_give_answers(questions, kind, tmp_path):
     predictions = answers.choose(0.5)
     # The scores of no answer, which JSON does not support.
     if is_v2 and kind in ("infinite", "not a number"):
-        with pytest.raises(InputError, match=r"nbest_predictions\.json: cannot contain NaN or infinity; the model"):
+        with pytest.raises(
+            InputError, match=r"nbest_predictions\.json: cannot contain NaN or infinity; the model"
+        ):
             squad.write_answers(answers, tmp_path, 0.5)
     else:
         squad.write_answers(answers, tmp_path, 0.5)
@@ -82,18 +105,22 @@ def test_all_scores_give_answers(questions, kind, tmp_path):
         assert set(predictions.values()) == {""}
 
 
-def predict_answers(tokenizer, context, starts, ends, n_best_size=20, max_answer_length=30, is_v2=False):
+def predict_answers(
+    tokenizer, context, starts, ends, n_best_size=20, max_answer_length=30, is_v2=False
+):
     """Answers to the question b about a context of one window.
 
     Scores are per token, 0 for [CLS], otherwise -9.
     """
     example = squad.Example("id", "b", context)
-    feature, = squad.convert_examples_to_features([example], tokenizer, 12, 5, 3, False)
+    (feature,) = squad.convert_examples_to_features([example], tokenizer, 12, 5, 3, False)
     scores = np.full([2, 1, 12], -9.0)
     scores[:, :, 0] = 0
     for kind, values in enumerate((starts, ends)):
         scores[kind, 0, 3 : 3 + len(values)] = values  # after [CLS] b [SEP]
-    return squad.predict_answers([example], [feature], *scores, n_best_size, max_answer_length, True, is_v2)
+    return squad.predict_answers(
+        [example], [feature], *scores, n_best_size, max_answer_length, True, is_v2
+    )
 
 
 def test_the_best_spans_by_hand(tokenizer):
@@ -102,24 +129,36 @@ def test_the_best_spans_by_hand(tokenizer):
     assert answers.nbest["id"] == [
         Candidate("A b", 4.0, 3.0),  # the first of two equal ends
         Candidate("A b, b", 4.0, 3.0),
-        Candidate("A", 4.0, 1.0)]  # as good as the last "b", but with a better start
+        Candidate("A", 4.0, 1.0),
+    ]  # as good as the last "b", but with a better start
     assert answers.null_odds is None
     assert answers.choose(0.0) == {"id": "A b"}
-    texts = [candidate.text for candidate in predict_answers(tokenizer, "A b, b.", starts, ends).nbest["id"]]
+    texts = [
+        candidate.text
+        for candidate in predict_answers(tokenizer, "A b, b.", starts, ends).nbest["id"]
+    ]
     assert texts[3:5] == ["b", "b, b"]  # "b" occurs twice, and counts once
     answers = predict_answers(tokenizer, "A b, b.", starts, ends, max_answer_length=1)
     assert [candidate.text for candidate in answers.nbest["id"]] == ["A", "b", ",", "."]
 
 
 def test_no_answer_by_hand(tokenizer):
-    answers = predict_answers(tokenizer, "c d e", [-1, 2, -1], [-2, 1.5, -1], is_v2=True, n_best_size=3)
-    assert answers.nbest["id"] == [Candidate("d", 2.0, 1.5), Candidate("d e", 2.0, -1.0), Candidate("c d", -1.0, 1.5),
-                                   Candidate("", 0.0, 0.0)]  # in addition to the n best
+    answers = predict_answers(
+        tokenizer, "c d e", [-1, 2, -1], [-2, 1.5, -1], is_v2=True, n_best_size=3
+    )
+    assert answers.nbest["id"] == [
+        Candidate("d", 2.0, 1.5),
+        Candidate("d e", 2.0, -1.0),
+        Candidate("c d", -1.0, 1.5),
+        Candidate("", 0.0, 0.0),
+    ]  # in addition to the n best
     assert answers.null_odds == {"id": -3.5}
     assert answers.choose(-3.5) == {"id": "d"}
     assert answers.choose(-3.6) == {"id": ""}
     # The only entry is no answer: the original BERT fails.
-    answers = predict_answers(tokenizer, "c d e", [-1, -1, -1], [-2, -2, -2], is_v2=True, n_best_size=1)
+    answers = predict_answers(
+        tokenizer, "c d e", [-1, -1, -1], [-2, -2, -2], is_v2=True, n_best_size=1
+    )
     assert answers.nbest == {"id": [Candidate("", 0.0, 0.0)]}
     assert answers.null_odds == {"id": CERTAINLY_NULL}
     assert answers.choose(1000.0) == {"id": ""}
@@ -144,24 +183,34 @@ def test_questions_without_windows():
 
 
 def test_scores_for_another_number_of_windows():
-    with pytest.raises(InputError, match="3 rows of start logits and 2 of end logits do not match 0 features"):
+    with pytest.raises(
+        InputError, match="3 rows of start logits and 2 of end logits do not match 0 features"
+    ):
         squad.predict_answers([], [], np.zeros([3, 4]), np.zeros([2, 4]), 20, 30, True, False)
 
 
-@pytest.mark.parametrize(("tokens", "original", "casing", "expected"), [
-    (["1895"], "(1895-1943).", (True,), "1895"),
-    (["steve", "smith"], "Steve Smith's", (True,), "Steve Smith"),
-    (["caf", "##e"], "\"Café\",", (True,), "Café"),
-    (["Caf", "##é"], "\"Café\",", (False,), "Café"),
-    (["caf", "##e"], "\"Café\",", (False,), "\"Café\","),  # not found
-    (["[UNK]", "b"], "ж b.", (True,), "ж b."),
-    (["一"], "二一三", (True,), "一"),
-    (["i"], "İ.", (True,), "İ"),  # lowercase adds a character, an accent, which is removed again
-    (["a"], "a\u200b.", (True,), "a\u200b."),  # a character is removed, so the lengths differ
-    (["##a"], "xa", (True,), "a"),
-    (["##"], "xa", (True,), "xa"),
-    (["größe"], "\"GRÖSSE\", die Größe.", (True, False), "Größe"),
-    (["größe"], "Größe.", (True,), "Größe."),  # not found: the words have no accents
-])
+@pytest.mark.parametrize(
+    ("tokens", "original", "casing", "expected"),
+    [
+        (["1895"], "(1895-1943).", (True,), "1895"),
+        (["steve", "smith"], "Steve Smith's", (True,), "Steve Smith"),
+        (["caf", "##e"], '"Café",', (True,), "Café"),
+        (["Caf", "##é"], '"Café",', (False,), "Café"),
+        (["caf", "##e"], '"Café",', (False,), '"Café",'),  # not found
+        (["[UNK]", "b"], "ж b.", (True,), "ж b."),
+        (["一"], "二一三", (True,), "一"),
+        (
+            ["i"],
+            "İ.",
+            (True,),
+            "İ",
+        ),  # lowercase adds a character, an accent, which is removed again
+        (["a"], "a\u200b.", (True,), "a\u200b."),  # a character is removed, so the lengths differ
+        (["##a"], "xa", (True,), "a"),
+        (["##"], "xa", (True,), "xa"),
+        (["größe"], '"GRÖSSE", die Größe.', (True, False), "Größe"),
+        (["größe"], "Größe.", (True,), "Größe."),  # not found: the words have no accents
+    ],
+)
 def test_final_texts_by_hand(tokens, original, casing, expected):
     assert get_final_text(tokens, original, *casing) == expected

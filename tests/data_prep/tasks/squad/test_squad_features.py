@@ -38,27 +38,38 @@ def example(context, text="b", **fields):
     return squad.Example("id", text, context, **fields)
 
 
-def make_features(examples, tokenizer, max_seq_length=11, doc_stride=2, max_query_length=3, is_training=False):
-    return list(squad.convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride, max_query_length,
-                                                   is_training))
+def make_features(
+    examples, tokenizer, max_seq_length=11, doc_stride=2, max_query_length=3, is_training=False
+):
+    return list(
+        squad.convert_examples_to_features(
+            examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training
+        )
+    )
 
 
 @pytest.mark.parametrize("split", ["train", "eval"])
 @pytest.mark.parametrize("version", LENGTHS)
 def test_features_match_the_original_bert(version, split, tmp_path, reference_tokenizer):
     is_training = split == "train"
-    examples = squad.read_examples(REFERENCE / version / "input.json", is_training, version == "squad_v2")
+    examples = squad.read_examples(
+        REFERENCE / version / "input.json", is_training, version == "squad_v2"
+    )
     features = make_features(examples, reference_tokenizer, *LENGTHS[version], is_training)
     with np.load(REFERENCE / version / f"features_{split}.npz") as expected:
         arrays = squad.create_arrays(features)
         for name in ("example_index", "doc_span_index"):
-            np.testing.assert_array_equal([getattr(feature, name) for feature in features], expected[name])
+            np.testing.assert_array_equal(
+                [getattr(feature, name) for feature in features], expected[name]
+            )
         assert set(arrays) == set(expected) - {"example_index", "doc_span_index"}
         for name, values in arrays.items():
             np.testing.assert_array_equal(values.squeeze(), expected[name], err_msg=name)
 
     path = str(tmp_path / "windows.tf_record")
-    assert squad.write_records(path, iter(features), LENGTHS[version][0], is_training) == len(features)
+    assert squad.write_records(path, iter(features), LENGTHS[version][0], is_training) == len(
+        features
+    )
     serialized = next(iter(tf.data.TFRecordDataset(path).batch(1000)))
     parsed = records.parse(serialized, squad.record_features(LENGTHS[version][0], is_training))
     assert set(parsed) == set(arrays)
@@ -69,9 +80,14 @@ def test_features_match_the_original_bert(version, split, tmp_path, reference_to
 def test_windows_by_hand(tokenizer):
     # The context is a b ##e c [UNK] d a. With [CLS] b [SEP] [SEP], five of these tokens fit into
     # nine.
-    first, second = make_features([example(" a be\tc\u202fx\r\nd a ")], tokenizer, max_seq_length=9, doc_stride=3)
+    first, second = make_features(
+        [example(" a be\tc\u202fx\r\nd a ")], tokenizer, max_seq_length=9, doc_stride=3
+    )
     assert [feature.unique_id for feature in (first, second)] == [1000000000, 1000000001]
-    assert [(feature.example_index, feature.doc_span_index) for feature in (first, second)] == [(0, 0), (0, 1)]
+    assert [(feature.example_index, feature.doc_span_index) for feature in (first, second)] == [
+        (0, 0),
+        (0, 1),
+    ]
     assert first.tokens == ["[CLS]", "b", "[SEP]", "a", "b", "##e", "c", "[UNK]", "[SEP]"]
     assert second.tokens == ["[CLS]", "b", "[SEP]", "c", "[UNK]", "d", "a", "[SEP]"]
     assert first.token_to_orig_map == {3: 0, 4: 1, 5: 1, 6: 2, 7: 3}
@@ -85,20 +101,26 @@ def test_windows_by_hand(tokenizer):
     assert (first.start_position, first.end_position) == (None, None)
 
 
-@pytest.mark.parametrize(("context", "text", "start", "expected"), [
-    ("a (1895-1943). b", "1895", 3, ["1895"]),  # only the tokens of the answer
-    ("a (1895-1943). b", "1895-1943", 3, ["1895", "-", "1943"]),
-    ("a be c", "e", 3, ["b", "##e"]),  # not a token: the complete word
-    ("a b\tc", "b  c", 2, ["b", "c"]),  # white space does not count
-    ("a b\tc", "b c\u00a0a", 2, None),
-    ("a b c", "c", 2, None),  # at another position
-    ("a b c", "", 2, None),
-    ("a b c", "c a", 4, None),  # ends after the context
-    ("a b c", "b", -3, None),
-])
+@pytest.mark.parametrize(
+    ("context", "text", "start", "expected"),
+    [
+        ("a (1895-1943). b", "1895", 3, ["1895"]),  # only the tokens of the answer
+        ("a (1895-1943). b", "1895-1943", 3, ["1895", "-", "1943"]),
+        ("a be c", "e", 3, ["b", "##e"]),  # not a token: the complete word
+        ("a b\tc", "b  c", 2, ["b", "c"]),  # white space does not count
+        ("a b\tc", "b c\u00a0a", 2, None),
+        ("a b c", "c", 2, None),  # at another position
+        ("a b c", "", 2, None),
+        ("a b c", "c a", 4, None),  # ends after the context
+        ("a b c", "b", -3, None),
+    ],
+)
 def test_answers_in_training(tokenizer, write, context, text, start, expected):
     context += " d"
-    path = write("squad.json", paragraph(context, answered("1", text, start), answered("1", "d", len(context) - 1)))
+    path = write(
+        "squad.json",
+        paragraph(context, answered("1", text, start), answered("1", "d", len(context) - 1)),
+    )
     counts = collections.Counter()
     examples = squad.read_examples(path, True, False, counts)
     assert counts["not_found"] == (expected is None)
@@ -108,26 +130,47 @@ def test_answers_in_training(tokenizer, write, context, text, start, expected):
 
 
 def test_positions_of_missing_answers(tokenizer, write):
-    path = write("squad.json", paragraph("a b c d a b c", answered("1", "d a", 6, is_impossible=False),
-                                         question("2", answers=[], is_impossible=True)))
+    path = write(
+        "squad.json",
+        paragraph(
+            "a b c d a b c",
+            answered("1", "d a", 6, is_impossible=False),
+            question("2", answers=[], is_impossible=True),
+        ),
+    )
     examples = squad.read_examples(path, True, True)
     features = make_features(examples, tokenizer, max_seq_length=10, doc_stride=3, is_training=True)
     # [CLS] a b [UNK] [SEP], then windows of four tokens: a b c d, and d a b c.
-    assert [(feature.example_index, feature.start_position, feature.end_position) for feature in features] == [
-        (0, 0, 0), (0, 5, 6), (1, 0, 0), (1, 0, 0)]
+    assert [
+        (feature.example_index, feature.start_position, feature.end_position)
+        for feature in features
+    ] == [(0, 0, 0), (0, 5, 6), (1, 0, 0), (1, 0, 0)]
     assert [feature.is_impossible for feature in features] == [False, False, True, True]
 
 
 def test_counts(tokenizer, write):
     counts = collections.Counter()
-    examples = squad.read_examples(write("squad.json", paragraph(" \n", question(1), question("2", "a b c d"))),
-                                   False, False, counts)
+    examples = squad.read_examples(
+        write("squad.json", paragraph(" \n", question(1), question("2", "a b c d"))),
+        False,
+        False,
+        counts,
+    )
     assert (len(examples), counts["empty"], counts["not_found"]) == (2, 2, 0)
     assert (examples[0].qas_id, examples[0].answers) == ("1", None)
     features = squad.convert_examples_to_features(
-        [*examples, example("a b", ""), example("a b", "a b c d")], tokenizer, 11, 2, 3, False, counts)
+        [*examples, example("a b", ""), example("a b", "a b c d")],
+        tokenizer,
+        11,
+        2,
+        3,
+        False,
+        counts,
+    )
     assert [feature.tokens for feature in features] == [
-        ["[CLS]", "[SEP]", "a", "b", "[SEP]"], ["[CLS]", "a", "b", "c", "[SEP]", "a", "b", "[SEP]"]]
+        ["[CLS]", "[SEP]", "a", "b", "[SEP]"],
+        ["[CLS]", "a", "b", "c", "[SEP]", "a", "b", "[SEP]"],
+    ]
     assert (counts["windows"], counts["long_questions"]) == (2, 2)
 
 
@@ -142,38 +185,88 @@ def test_features_are_created_on_demand(tokenizer):
 
 def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
     path = write("squad.json", paragraph("a b\ud800 c", question("1", "\udfff")))
-    feature, = make_features(squad.read_examples(path, False, False), tokenizer)
+    (feature,) = make_features(squad.read_examples(path, False, False), tokenizer)
     assert feature.tokens == ["[CLS]", "[UNK]", "[SEP]", "a", "[UNK]", "c", "[SEP]"]
 
 
-@pytest.mark.parametrize(("content", "flags", "message"), [
-    ("{", (False, False), "squad.json: is not JSON: Expecting property name"),
-    ([], (False, False), "squad.json: requires 'data', a list, as in SQuAD files"),
-    ({"data": [{"paragraphs": 3}]}, (False, False), r"data\[0\]: requires 'paragraphs', a list"),
-    ({"data": []}, (False, False), "squad.json: contains no questions"),
-    ([{"question": "a"}], (False, False), r"data\[0\].paragraphs\[0\].qas\[0\]: requires 'id', a string"),
-    ([{"id": "1", "question": None}], (False, False), r"qas\[0\]: requires 'question', a string"),
-    ([question("1"), 5], (False, False), r"qas\[1\]: must be an object with the keys id and question"),
-    ([question("1"), question("1")], (False, False), "two questions have the ID '1'; IDs must be unique"),
-    ([question("1", answers=[{}])], (False, False), r"qas\[0\].answers\[0\]: requires 'text', a string"),
-    ([question("1", answers=[{"text": "a"}])], (True, False), r"answers\[0\]: requires 'answer_start', an integer"),
-    ([answered("1", "a", 0), question("2", answers=[])], (True, False),
-     r"qas\[1\]: has 0 answers, but training requires exactly 1 per question; .*`version_2_with_negative`"),
-    ([question("1", answers=[{"text": "a"}, {"text": "b"}])], (True, False),
-     r"qas\[0\]: has 2 answers, but training requires exactly 1 per question$"),
-    ([answered("1", "a", 0)], (True, True), "has no 'is_impossible', so it is not in SQuAD 2.0 format"),
-    ([answered("1", "c", 0)], (True, False), "none of its 1 answers is at its answer_start"),
-])
+@pytest.mark.parametrize(
+    ("content", "flags", "message"),
+    [
+        ("{", (False, False), "squad.json: is not JSON: Expecting property name"),
+        ([], (False, False), "squad.json: requires 'data', a list, as in SQuAD files"),
+        (
+            {"data": [{"paragraphs": 3}]},
+            (False, False),
+            r"data\[0\]: requires 'paragraphs', a list",
+        ),
+        ({"data": []}, (False, False), "squad.json: contains no questions"),
+        (
+            [{"question": "a"}],
+            (False, False),
+            r"data\[0\].paragraphs\[0\].qas\[0\]: requires 'id', a string",
+        ),
+        (
+            [{"id": "1", "question": None}],
+            (False, False),
+            r"qas\[0\]: requires 'question', a string",
+        ),
+        (
+            [question("1"), 5],
+            (False, False),
+            r"qas\[1\]: must be an object with the keys id and question",
+        ),
+        (
+            [question("1"), question("1")],
+            (False, False),
+            "two questions have the ID '1'; IDs must be unique",
+        ),
+        (
+            [question("1", answers=[{}])],
+            (False, False),
+            r"qas\[0\].answers\[0\]: requires 'text', a string",
+        ),
+        (
+            [question("1", answers=[{"text": "a"}])],
+            (True, False),
+            r"answers\[0\]: requires 'answer_start', an integer",
+        ),
+        (
+            [answered("1", "a", 0), question("2", answers=[])],
+            (True, False),
+            r"qas\[1\]: has 0 answers, but training requires exactly 1 per question; .*`version_2_with_negative`",
+        ),
+        (
+            [question("1", answers=[{"text": "a"}, {"text": "b"}])],
+            (True, False),
+            r"qas\[0\]: has 2 answers, but training requires exactly 1 per question$",
+        ),
+        (
+            [answered("1", "a", 0)],
+            (True, True),
+            "has no 'is_impossible', so it is not in SQuAD 2.0 format",
+        ),
+        ([answered("1", "c", 0)], (True, False), "none of its 1 answers is at its answer_start"),
+    ],
+)
 def test_invalid_files(write, content, flags, message):
-    path = write("squad.json", paragraph("a b", *content) if content and isinstance(content, list) else content)
+    path = write(
+        "squad.json",
+        paragraph("a b", *content) if content and isinstance(content, list) else content,
+    )
     with pytest.raises(InputError, match=message):
         squad.read_examples(path, *flags)
 
 
-@pytest.mark.parametrize(("lengths", "message"), [
-    ((12, 4, 9), r"`max_seq_length`=12: must be greater than `max_query_length` \+ 3, which is 12"),
-    ((13, 0, 9), "`doc_stride`=0: must be at least 1"),
-])
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        (
+            (12, 4, 9),
+            r"`max_seq_length`=12: must be greater than `max_query_length` \+ 3, which is 12",
+        ),
+        ((13, 0, 9), "`doc_stride`=0: must be at least 1"),
+    ],
+)
 def test_invalid_lengths(lengths, message):
     with pytest.raises(InputError, match=message):
         squad.check_lengths(*lengths)
