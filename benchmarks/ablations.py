@@ -41,7 +41,10 @@ from run.training.step import Trainer
 
 SEED = 1
 STEPS = 3  # Fine-tuning steps per turn, because batches have several lengths.
-CLS_ID, SEP_ID, MASK_ID = 101, 102, 103  # As in BERT-Base, Uncased.
+# As in BERT-Base, Uncased.
+CLS_ID = 101
+SEP_ID = 102
+MASK_ID = 103
 CONTINUATIONS = 0.19  # Fraction of its vocabulary that begins with ##.
 HOSTS = 4
 

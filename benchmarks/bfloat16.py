@@ -58,7 +58,8 @@ def run(settings):
                     torch.time, "answer", models.to_huggingface_inputs(features)
                 )
             times = time_turns(turns, settings.rounds, calls_before=1)
-            ours, float32 = times.pop("bfloat16"), times.pop("float32")
+            ours = times.pop("bfloat16")
+            float32 = times.pop("float32")
             results.add(
                 f"Export in bfloat16, {batch_size} x {length} tokens",
                 ours,

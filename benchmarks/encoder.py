@@ -25,7 +25,8 @@ COMMAND = script.Command(ShapeSettings(batch_sizes=(8, 1, 8), lengths=(128, 32, 
 def run(settings):
     """Measures each shape; settings: ShapeSettings."""
     config = read_config(settings.bert_config_file, max(settings.lengths))
-    ours, peer = FastEncoder(config, Fast()), models.create_garden_encoder(config)
+    ours = FastEncoder(config, Fast())
+    peer = models.create_garden_encoder(config)
     forward_ours = tf.function(lambda features: ours(features)["sequence_output"], autograph=False)
     forward_peer = tf.function(lambda inputs: peer(inputs)["sequence_output"], autograph=False)
     matrix = tf.random.stateless_normal([MATRIX_SIZE] * 2, (1, 2))

@@ -109,8 +109,10 @@ class Results:
     """
 
     def __init__(self, name, settings):
-        self._name, self._settings = name, settings
-        self._rows, self._left_out = [], []
+        self._name = name
+        self._settings = settings
+        self._rows = []
+        self._left_out = []
         self._peers = contextlib.ExitStack()
 
     def add(self, name, ours, peers, unit, scores=()):
@@ -215,8 +217,8 @@ def describe_machine():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     cores = os.cpu_count()  # Of the machine: some benchmarks limit the process to one.
     return (
-        f"{model or platform.machine()}{f' ({sets})' if sets else ''}, {cores} core{'s'[: cores - 1]}, "
-        f"{memory:.0f} GiB"
+        f"{model or platform.machine()}{f' ({sets})' if sets else ''}, {cores} "
+        f"core{'s'[: cores - 1]}, {memory:.0f} GiB"
     )
 
 
@@ -239,7 +241,8 @@ def time_turns(turns, rounds, calls_before=0):
     times = {name: [] for name in turns}
     for function in turns.values():
         _wait(function())  # Traces and compiles.
-    finished, end = 0, time.monotonic() + MIN_SECONDS
+    finished = 0
+    end = time.monotonic() + MIN_SECONDS
     while finished < rounds or time.monotonic() < end:
         for name, function in turns.items():
             time.sleep(PAUSE)

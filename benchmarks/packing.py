@@ -100,7 +100,8 @@ def make_batch(config, settings, rows):
     for row, lengths in enumerate(rows):
         numbers[row, : sum(lengths)] = np.repeat(np.arange(len(lengths)) + 1, lengths)
         positions[row, : sum(lengths)] = np.concatenate([np.arange(length) for length in lengths])
-        starts[row, : len(lengths)], weights[row, : len(lengths)] = np.cumsum((0, *lengths[:-1])), 1
+        starts[row, : len(lengths)] = np.cumsum((0, *lengths[:-1]))
+        weights[row, : len(lengths)] = 1
     features["input_mask"] = tf.constant(numbers)
     if weights[:, 1:].any():
         features |= {

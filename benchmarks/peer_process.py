@@ -88,7 +88,8 @@ def serve(module, connection):
         try:
             start_time = time.perf_counter()
             if method == "__init__":
-                peer, result = importlib.import_module(module).Peer(*arguments), None
+                peer = importlib.import_module(module).Peer(*arguments)
+                result = None
             else:
                 result = getattr(peer, method)(*arguments)
             message = True, result, time.perf_counter() - start_time

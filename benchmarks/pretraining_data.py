@@ -33,8 +33,8 @@ class PretrainingDataSettings(measurements.BenchmarkSettings):
 
     input_file: str | None = setting(
         None,
-        "Text with one sentence per line and a blank line after each document. Defaults to CPython's "
-        "documentation topics.",
+        "Text with one sentence per line and a blank line after each document. Defaults to "
+        "CPython's documentation topics.",
         role=roles.INPUT_FILE,
     )
     vocab_file: str = setting(
@@ -56,10 +56,8 @@ def run(settings):
     """
     instances = InstanceSettings(dupe_factor=settings.dupe_factor)
     with tempfile.TemporaryDirectory() as folder, Results("pretraining_data", settings) as results:
-        text, repeated = (
-            settings.input_file or os.path.join(folder, "topics.txt"),
-            os.path.join(folder, "repeated.txt"),
-        )
+        text = settings.input_file or os.path.join(folder, "topics.txt")
+        repeated = os.path.join(folder, "repeated.txt")
         if not settings.input_file:
             texts.write_corpus(text)
         with measurements.on_cores(1):

@@ -23,7 +23,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_text
 from data_prep.sentences import splitting
 
-OURS, PEER = "sentencex, as used here", "tf-text StateBasedSentenceBreaker"
+OURS = "sentencex, as used here"
+PEER = "tf-text StateBasedSentenceBreaker"
 BATCH_SIZE = 1000  # Paragraphs per call of TensorFlow Text.
 
 
@@ -33,7 +34,8 @@ class SplittingSettings(measurements.BenchmarkSettings):
 
     input_file: str | None = setting(
         None,
-        "Text in UTF-8 for the speed, one paragraph per line. Defaults to CPython's documentation topics.",
+        "Text in UTF-8 for the speed, one paragraph per line. Defaults to CPython's documentation "
+        "topics.",
         role=roles.INPUT_FILE,
     )
     treebank: str | None = setting(

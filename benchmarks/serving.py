@@ -146,7 +146,9 @@ def load_official(config, requests):
     module = tf.Module()
     # The weights, not the model: Keras would trace each of its layers again, without any use for
     # serving.
-    module.weights, module.tokenize, module.serve = classifier.variables, tokenize, serve
+    module.weights = classifier.variables
+    module.tokenize = tokenize
+    module.serve = serve
     with tempfile.TemporaryDirectory() as folder:
         tf.saved_model.save(module, folder, signatures=serve)
         return tf.saved_model.load(folder).signatures["serving_default"]

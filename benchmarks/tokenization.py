@@ -22,7 +22,8 @@ from bert_tf.cli.settings import setting
 from bert_tf.tokenization import BertTokenizer
 from tests.reference_tokenizer import ReferenceTokenizer
 
-PLAIN, OURS = "the rules in plain Python", "this project"
+PLAIN = "the rules in plain Python"
+OURS = "this project"
 BATCH_SIZE = 1000  # Lines per call of a tokenizer.
 PLAIN_PYTHON_BYTES = 200_000  # Approximate size of the text for the plain rules.
 
@@ -43,7 +44,8 @@ class TokenizationSettings(measurements.BenchmarkSettings):
     )
     korean_file: str | None = setting(
         None,
-        "Korean text in UTF-8. Defaults to random Hangul words, which have more unknown words than real text.",
+        "Korean text in UTF-8. Defaults to random Hangul words, which have more unknown words "
+        "than real text.",
         role=roles.INPUT_FILE,
     )
     do_lower_case: bool = setting(True, "Lowercase the text and strip accents.")
@@ -102,7 +104,8 @@ def measure_text(language, lines, tokenizers, plain, settings, results):
     }
     for name, count in wrong.items():
         print(
-            f"{language}, {name}: the IDs of {count:,} of {len(lines):,} lines differ from those of the rules"
+            f"{language}, {name}: the IDs of {count:,} of {len(lines):,} lines differ from those "
+            "of the rules"
         )
     turns = {
         name: functools.partial(call_each, tokenize, batches)

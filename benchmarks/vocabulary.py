@@ -20,7 +20,8 @@ from bert_tf.cli.settings import setting
 from bert_tf.tokenization.words import split_text
 from data_prep.vocabulary import counts, learner
 
-OURS, PEER = "this project", "tf-text's WordPiece learner"
+OURS = "this project"
+PEER = "tf-text's WordPiece learner"
 SPECIAL_ENTRIES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 

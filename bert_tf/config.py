@@ -147,7 +147,8 @@ class BertConfig:
             object.__setattr__(self, "project_embedding_sum", None)
         if self.num_parameters > MOST_PARAMETERS:
             raise InputError(
-                f"the encoder has {self.num_parameters:,} weights: must be at most {MOST_PARAMETERS:,}"
+                f"the encoder has {self.num_parameters:,} weights: must be at most "
+                f"{MOST_PARAMETERS:,}"
             )
 
     def _check_sizes_per_layer(self):
@@ -353,8 +354,8 @@ ORIGINAL_POOLER_KEYS = frozenset(
 def _check_size(name, value, least=1):
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST_SIZE:
         raise InputError(
-            f"{name} is {value!r}: must be a {'positive' if least else 'non-negative'} integer, at most "
-            f"{LARGEST_SIZE}"
+            f"{name} is {value!r}: must be a {'positive' if least else 'non-negative'} integer, "
+            f"at most {LARGEST_SIZE}"
         )
 
 

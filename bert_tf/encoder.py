@@ -46,13 +46,16 @@ class BertEncoder(KerasModel, tf_keras.Model):
     """
 
     kind = "encoder"
-    embeddings_class, layer_class, dropout_class = Embeddings, EncoderLayer, SeededDropout
+    embeddings_class = Embeddings
+    layer_class = EncoderLayer
+    dropout_class = SeededDropout
     has_static_shapes = True
     num_frozen_layers = None
 
     def __init__(self, config, *, seed=0, dtype=None, name="bert"):
         super().__init__(name=name, dtype=dtype)
-        self.config, self.is_causal = config, config.is_causal
+        self.config = config
+        self.is_causal = config.is_causal
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         with tf.name_scope("bert/"):
@@ -117,7 +120,8 @@ class BertEncoder(KerasModel, tf_keras.Model):
             features.get("positions"),
             embedding_seed,
         )
-        states, attention = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))], []
+        states = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))]
+        attention = []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
             x = self.compute_layer(
                 number,

@@ -17,7 +17,9 @@ class InputError(ValueError):
     """
 
     def __init__(self, problem, argument=None, value=...):
-        self.problem, self.argument, self.value = problem, argument, value
+        self.problem = problem
+        self.argument = argument
+        self.value = value
         if argument is None:
             super().__init__(problem)
         elif value is ...:

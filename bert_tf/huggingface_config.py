@@ -38,7 +38,10 @@ DEFAULTS = {
     "num_attention_heads": 12,
 }
 
-BERT, DISTILBERT, ELECTRA = "bert", "distilbert", "electra"  # Values of model_type.
+# Values of model_type.
+BERT = "bert"
+DISTILBERT = "distilbert"
+ELECTRA = "electra"
 # Keys of DistilBERT -> keys of BERT.
 DISTILBERT_KEYS = {
     "dim": "hidden_size",
@@ -196,11 +199,9 @@ def reject_settings(values, unsupported, reader):
 def _heads_left(values):
     """Counts the remaining heads of each layer, a list of int, in the dict of a config.json with
     `pruned_heads`."""
-    pruned, layers, heads = (
-        values[PRUNED],
-        values["num_hidden_layers"],
-        values["num_attention_heads"],
-    )
+    pruned = values[PRUNED]
+    layers = values["num_hidden_layers"]
+    heads = values["num_attention_heads"]
     if not isinstance(pruned, dict) or not all(
         str(layer).isdecimal()
         and int(layer) < layers

@@ -83,7 +83,8 @@ class KerasModel:
         if type(self).__module__.startswith(OURS):  # A user's subclass can have other inputs.
             if not isinstance(features, Mapping) or any(name not in features for name in FEATURES):
                 raise InputError(
-                    f"must be a dict of {', '.join(FEATURES)}; BertTokenizer.encode makes it from texts",
+                    f"must be a dict of {', '.join(FEATURES)}; BertTokenizer.encode makes it from "
+                    "texts",
                     "features",
                 )
             features = {
@@ -206,15 +207,15 @@ class KerasModel:
         """
         if self.jit_compile and not getattr(self, "encoder", self).has_static_shapes:
             raise InputError(
-                "`jit_compile` cannot be used with this encoder, whose shapes depend on the values of a "
-                "batch; create the model with `fast=False`"
+                "`jit_compile` cannot be used with this encoder, whose shapes depend on the "
+                "values of a batch; create the model with `fast=False`"
             )
         if not isinstance(self.loss, TotalLoss):
             return super().compute_loss(x, y, y_pred, sample_weight)
         if sample_weight is not None:
             raise InputError(
-                "`sample_weight` and `class_weight` cannot be used with a loss of bert_tf.losses; use a "
-                "loss of Keras"
+                "`sample_weight` and `class_weight` cannot be used with a loss of bert_tf.losses; "
+                "use a loss of Keras"
             )
         features = {**x, **(y if isinstance(y, Mapping) else {"label_ids": y})}
         replica = tf.distribute.get_replica_context()
@@ -256,7 +257,8 @@ def check_values(features, config):
       features: See bert_tf.features.
       config: BertConfig of the model.
     """
-    length, longest = features["input_ids"].shape[1], config.max_position_embeddings
+    length = features["input_ids"].shape[1]
+    longest = config.max_position_embeddings
     if length is not None and length > longest:
         raise InputError(
             f"the sequence length, {length}, is greater than max_position_embeddings, {longest}"
@@ -288,6 +290,6 @@ def _check_is_plain(model):
         )
         if has_hooks or has_replaced or hasattr(layer, "adapters"):
             raise InputError(
-                f"layer {layer.name!r} has a hook, or other weights than its constructor creates, such as "
-                "adapters, which cannot be saved; remove them first"
+                f"layer {layer.name!r} has a hook, or other weights than its constructor creates, "
+                "such as adapters, which cannot be saved; remove them first"
             )

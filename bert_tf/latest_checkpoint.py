@@ -79,7 +79,8 @@ def _find_only_checkpoint(folder):
 def create_state_error(path):
     """Creates the InputError about a corrupted file `checkpoint`."""
     return InputError(
-        f"{path}: is corrupted; delete the file to use the checkpoint with the highest step next to it"
+        f"{path}: is corrupted; delete the file to use the checkpoint with the highest step next "
+        "to it"
     )
 
 

@@ -63,7 +63,8 @@ class TotalLoss:
     """
 
     def __init__(self, *terms, source=()):
-        self.terms, self._source = terms, list(source)
+        self.terms = terms
+        self._source = list(source)
         self._factors = {term.name: term.factor for term in terms}
         self.names = (TOTAL, *(name for name in self._factors if name != TOTAL))
 
@@ -83,8 +84,8 @@ class TotalLoss:
         """Computes the losses of a whole batch; see `partial_losses`."""
         if tf.is_tensor(outputs) and tf.is_tensor(features):  # as Keras calls a loss
             raise InputError(
-                "a loss of bert_tf.losses reads all outputs and features; use it as the only `loss` in "
-                "`compile` of a model of bert_tf.models"
+                "a loss of bert_tf.losses reads all outputs and features; use it as the only "
+                "`loss` in `compile` of a model of bert_tf.models"
             )
         return self.partial_losses(outputs, features, self.normalizers(features))
 
@@ -111,7 +112,8 @@ class TotalLoss:
         """
         losses_by_name = {name: [] for name in self._factors}
         for term, divisor in zip(self.terms, normalizers, strict=True):
-            items, counts = term.items(outputs, features), term.counts(features)
+            items = term.items(outputs, features)
+            counts = term.counts(features)
             counts_equally = isinstance(counts, int) or len(counts.shape) == 0
             total = tf.reduce_sum(items if counts_equally else items * counts)
             losses_by_name[term.name].append(

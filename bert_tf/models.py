@@ -88,7 +88,8 @@ class _TaskModel(KerasModel, tf_keras.Model):
             return encoded["sequence_output"], encoded["pooled_output"], encoded
         if "positions" in texts:
             raise InputError(
-                "packed rows cannot be combined with a BiLSTM, which would read across their sequences"
+                "packed rows cannot be combined with a BiLSTM, which would read across their "
+                "sequences"
             )
         return *self.bilstm(encoded["sequence_output"], texts["input_mask"]), encoded
 
@@ -334,7 +335,8 @@ class BertLongTextClassifier(BertClassifier):
         """
         if features["input_ids"].shape.rank == 2:
             return super().call(features, training, return_attention_scores)
-        windows, rows = _join_texts(features), _find_rows(features)
+        windows = _join_texts(features)
+        rows = _find_rows(features)
         # Skip windows that are only padding.
         if not (self.encoder.has_static_shapes or return_attention_scores):
             real = tf.where(rows < tf.shape(features["input_ids"])[0])[:, 0]

@@ -67,7 +67,8 @@ def load_model(
     model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments
 ):
     """See `KerasModel.from_pretrained`."""
-    path, kind = os.fspath(path), KINDS[model_class.kind]
+    path = os.fspath(path)
+    kind = KINDS[model_class.kind]
     accepted = inspect.signature(model_class.__init__).parameters
     if num_labels is not None:
         arguments["num_labels"] = num_labels
@@ -76,7 +77,8 @@ def load_model(
         _warn_about_missing(load_pretrained(encoder, path), ())
         return encoder
     encoder = _create_encoder(BertEncoder, path, config, fast, dtype, seed)
-    metadata, tensors = task_files.read(path), open_checkpoint(path).tensors
+    metadata = task_files.read(path)
+    tensors = open_checkpoint(path).tensors
     has_other_task = metadata is not None and metadata.kind != kind.name
     if "num_labels" in accepted and num_labels is None:
         if has_other_task or "output_bias" not in tensors:
@@ -90,7 +92,8 @@ def load_model(
         for variable in model.variables
         if not variable.name.startswith(ENCODER)
     }
-    leave, expected = (), ()
+    leave = ()
+    expected = ()
     if kind.is_fine_tuned:
         expected = (*head, *kind.unused_variables)
         if any(
@@ -100,7 +103,8 @@ def load_model(
             leave = tuple(head)
             other = "task" if has_other_task else "number of outputs"
             warnings.warn(
-                f"{path}: the checkpoint has the head of another {other}; only its encoder is loaded",
+                f"{path}: the checkpoint has the head of another {other}; only its encoder is "
+                "loaded",
                 stacklevel=3,
             )
     report = load_pretrained(model, path, leave=leave)
@@ -122,7 +126,8 @@ def _create_encoder(encoder_class, path, config, fast, dtype, seed, **arguments)
         config_file = find_config(path)
         if config_file is None:
             raise InputError(
-                f"is required: there is no bert_config.json, config.json, or params.yaml next to {path}",
+                "is required: there is no bert_config.json, config.json, or params.yaml next to "
+                f"{path}",
                 "config",
             )
         config = read_config(config_file)
@@ -146,7 +151,8 @@ def _warn_about_missing(report, expected):
 
 def save_model(model, path, tokenizer, **options):
     """See `KerasModel.save_pretrained`; `options` are fields of TaskMetadata, None if not set."""
-    kind, config = KINDS[model.kind], getattr(model, "encoder", model).config
+    kind = KINDS[model.kind]
+    config = getattr(model, "encoder", model).config
     if tokenizer.vocab_size > config.vocab_size:
         raise InputError(
             f"has {tokenizer.vocab_size} vocabulary entries, but the model has {config.vocab_size}",
@@ -205,7 +211,8 @@ def _describe_task(model, kind, tokenizer, options):
     sizes = metadata.window_stride, metadata.max_windows
     if not (all(sizes) if pooling else not any(sizes)):
         raise InputError(
-            f"and `max_windows` are {'required by' if pooling else 'only for'} a BertLongTextClassifier",
+            f"and `max_windows` are {'required by' if pooling else 'only for'} a "
+            "BertLongTextClassifier",
             "window_stride",
         )
     return metadata

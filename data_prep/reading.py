@@ -40,7 +40,10 @@ def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separa
     """
     with _add_path_to_errors(path), _open(path) as (stored, text):
         text.seek(start)
-        remaining, rest, position, is_first = stop - start, b"", stored.tell(), start == 0
+        remaining = stop - start
+        rest = b""
+        position = stored.tell()
+        is_first = start == 0
         while remaining and (fresh := text.read(min(block_bytes, remaining))):
             if is_first:
                 files.check_text(fresh, path)
@@ -55,7 +58,8 @@ def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separa
                         "shorter lines"
                     )
                 continue
-            block, rest = rest + fresh[:end], fresh[end:]
+            block = rest + fresh[:end]
+            rest = fresh[end:]
             yield block, stored.tell() - position
             position = stored.tell()
         if rest:

@@ -83,8 +83,11 @@ class CloudStorage:
 
     def __init__(self, folder, forbidden):
         self.buckets = {bucket: {} for bucket in forbidden}
-        self.forbidden, self.requests, self.held_names = forbidden, [], None
-        self._certificate, self._resources = folder / "certificate.pem", contextlib.ExitStack()
+        self.forbidden = forbidden
+        self.requests = []
+        self.held_names = None
+        self._certificate = folder / "certificate.pem"
+        self._resources = contextlib.ExitStack()
 
     def __enter__(self):
         tls = make_certificate(self._certificate)
@@ -212,7 +215,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     host = None
 
     def __init__(self, cloud, tls, *arguments):
-        self.cloud, self.tls = cloud, tls
+        self.cloud = cloud
+        self.tls = tls
         super().__init__(*arguments)
 
     def log_message(self, *_):
@@ -292,7 +296,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def list_objects(self, bucket):
         names = sorted(self.permit(bucket, "list"))
-        prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter")
+        prefix = self.query.get("prefix", "")
+        delimiter = self.query.get("delimiter")
         entries = {}  # Name, or the part of names up to the delimiter -> whether it is such a part.
         for name in names:
             if name.startswith(prefix):
@@ -354,7 +359,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def begin_upload(self, bucket):
         """Receives an object, or begins an upload, whose content is in the next request of the
         client."""
-        content, name = self.receive(), self.query["name"]
+        content = self.receive()
+        name = self.query["name"]
         objects = self.permit(bucket, "write")
         if self.query["uploadType"] == "resumable":
             query = urllib.parse.urlencode({"uploadType": "resumable", "name": name})
@@ -370,11 +376,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def upload(self, bucket):
         """Receives the content of an upload, which the client sends in one request."""
-        content, name, span = (
-            self.receive(),
-            self.query["name"],
-            self.headers.get("Content-Range", ""),
-        )
+        content = self.receive()
+        name = self.query["name"]
+        span = self.headers.get("Content-Range", "")
         if span and span != f"bytes 0-{len(content) - 1}/{len(content)}":
             raise ErrorAnswer(400, f"{span}: only complete objects are accepted")
         self.write("upload", bucket, name, content)
@@ -385,7 +389,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
         If its name is held, waits until it is not, and then drops the connection.
         """
-        objects, held = self.permit(bucket, "write"), self.cloud.held_names
+        objects = self.permit(bucket, "write")
+        held = self.cloud.held_names
         if held and re.search(held, name):
             self.cloud.requests.append(("held", name))
             while self.cloud.held_names == held:

@@ -24,7 +24,8 @@ def bidirectional(x, weights):
 
     Weights: kernel, recurrent, and bias of the forward and backward directions.
     """
-    forward, backward = one_direction(x, *weights[:3]), one_direction(x[::-1], *weights[3:])[::-1]
+    forward = one_direction(x, *weights[:3])
+    backward = one_direction(x[::-1], *weights[3:])[::-1]
     return np.concatenate([forward, backward], axis=1)
 
 

@@ -119,7 +119,8 @@ def find_scripts():
 def write_script(name, module, groups, shared):
     """Returns the section of a script: what it does, links to tables of shared flags, and a
     table of its own flags."""
-    own, used = [], {}
+    own = []
+    used = {}
     for owner, fields in groups.items():
         title = get_table_title(owner)
         if title in shared:

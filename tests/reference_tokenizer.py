@@ -69,7 +69,8 @@ class ReferenceTokenizer:
         """Returns the IDs of a word, longest match first; a word with an unknown part is [UNK]."""
         if len(word) > 200:
             return [self._ids["[UNK]"]]
-        ids, start = [], 0
+        ids = []
+        start = 0
         while start < len(word):
             prefix = "##" if start else ""
             for end in range(len(word), start, -1):

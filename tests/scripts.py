@@ -200,7 +200,8 @@ class Process:
 
     def __init__(self, command_line, folder=None, text="", environment=None):
         assert command_line[:2] == [sys.executable, "-m"], command_line
-        self.args, self.returncode = command_line, None
+        self.args = command_line
+        self.returncode = None
         self._streams = tempfile.TemporaryDirectory()
         streams = [pathlib.Path(self._streams.name, name) for name in ("input", "output", "errors")]
         for path in streams:

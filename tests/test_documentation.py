@@ -70,7 +70,8 @@ def anchors(text):
 def shell_lines(lines):
     """Returns the command lines of a block, with joined continuations and without prompts."""
     prompted = any(line.lstrip().startswith("$ ") for line in lines)
-    found, continues = [], False
+    found = []
+    continues = False
     for line in lines:
         stripped = line.strip()
         is_command = not prompted or stripped.startswith("$ ")
@@ -131,12 +132,15 @@ def problems(words):
     if not re.fullmatch(r"(.*/)?python[\d.]*", program) or not arguments:
         return []
     if arguments[0] == "-m":
-        name, arguments = arguments[1], arguments[2:]
+        name = arguments[1]
+        arguments = arguments[2:]
     elif arguments[0].endswith(".py"):
-        name, arguments = arguments[0].removesuffix(".py").replace("/", "."), arguments[1:]
+        name = arguments[0].removesuffix(".py").replace("/", ".")
+        arguments = arguments[1:]
     else:
         return []
-    stem, package = ROOT / name.replace(".", "/"), name.split(".")[0]
+    stem = ROOT / name.replace(".", "/")
+    package = name.split(".")[0]
     for path in (stem.with_suffix(".py"), stem / "__main__.py"):
         if path.is_file():
             return flag_problems(path, arguments)

@@ -30,7 +30,11 @@ pytestmark = pytest.mark.extra_large
 DEVICES = ("GPU", "DEFAULT")
 SMALL = 16  # Elements of a shape, seed, or learning rate, which take a few microseconds to copy.
 
-B, S, P, C = 4, 9, 5, 3  # batch, sequence, predictions, choices
+# batch, sequence, predictions, choices
+B = 4
+S = 9
+P = 5
+C = 3
 CONFIG = BertConfig(
     53,
     hidden_size=24,
@@ -126,7 +130,9 @@ def trace(function, *specs):
 
 def list_operations(graph):
     """Returns the tf.Operations of a graph and of the functions that it calls."""
-    graphs, operations, seen = [graph], [], set()
+    graphs = [graph]
+    operations = []
+    seen = set()
     while graphs:
         graph = graphs.pop()
         operations += graph.get_operations()

@@ -26,7 +26,8 @@ def read_pins(name):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The wheel, a ZipFile, of a copy of the files that git lists."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    source = tmp_path_factory.mktemp("source")
+    target = tmp_path_factory.mktemp("wheel")
     for name in list_files():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes((scripts.ROOT / name).read_bytes())
@@ -79,7 +80,8 @@ def test_the_wheel_states_its_requirements_and_the_command(wheel):
 
 
 def test_requirements_pin_the_direct_dependencies():
-    direct, others = read_pins("requirements.txt"), read_pins("constraints.txt")
+    direct = read_pins("requirements.txt")
+    others = read_pins("constraints.txt")
     ranges = {
         each.name.lower(): each.specifier for each in map(Requirement, PROJECT["dependencies"])
     }

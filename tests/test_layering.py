@@ -201,7 +201,8 @@ def test_only_scripts_and_bert_tf_cli_import_absl():
 
 
 def test_late_imports():
-    known, late_imports = get_modules(), {}
+    known = get_modules()
+    late_imports = {}
     for name, path in known.items():
         for function, target in find_late_imports(parse(path), known):
             if not (is_script(path) and function == "main"):

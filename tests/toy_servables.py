@@ -13,10 +13,12 @@ from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from tests.encoders import make_encoder
 
-MAX_SEQ_LENGTH, TOP_K = 24, 3
+MAX_SEQ_LENGTH = 24
+TOP_K = 3
 PIECES = (
-    "[PAD] [UNK] [CLS] [SEP] [MASK] the a dog fox ##es jump ##s over lazy mary shelley went to london in genoa "
-    "and of it on read sleep ##ing is book quick brown wrote leigh hunt capital paris italy where did go . , ?"
+    "[PAD] [UNK] [CLS] [SEP] [MASK] the a dog fox ##es jump ##s over lazy mary shelley went to "
+    "london in genoa and of it on read sleep ##ing is book quick brown wrote leigh hunt capital "
+    "paris italy where did go . , ?"
 )
 CONFIG = BertConfig(
     len(PIECES.split()) + 2,

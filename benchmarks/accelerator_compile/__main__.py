@@ -71,8 +71,9 @@ def run(settings):
     start = time.monotonic()
     measurement = compile_step(settings)
     print(
-        f"{settings.workload}, {settings.bert_config_file}, {settings.batch_size} x {settings.max_seq_length} "
-        f"tokens: compiled for one {chip.title} in {time.monotonic() - start:.0f} s, no operation was rejected"
+        f"{settings.workload}, {settings.bert_config_file}, {settings.batch_size} x "
+        f"{settings.max_seq_length} tokens: compiled for one {chip.title} in "
+        f"{time.monotonic() - start:.0f} s, no operation was rejected"
     )
     print(f"memory: {measurement.memory / GIB:.2f} of {chip.capacity / GIB:.2f} GiB")
     if measurement.seconds:
@@ -95,10 +96,8 @@ def compile_step(settings):
     """
     # As run.training.strategies does.
     tf.config.experimental.enable_tensor_float_32_execution(False)
-    chip, config = (
-        CHIPS[settings.chip],
-        read_config(settings.bert_config_file, settings.max_seq_length),
-    )
+    chip = CHIPS[settings.chip]
+    config = read_config(settings.bert_config_file, settings.max_seq_length)
     module = compiler.lower(*steps.create_step(settings, config, chip.is_tpu), chip.is_tpu)
     try:
         executable = compiler.compile_module(module, settings.chip)

@@ -13,7 +13,8 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-WEIGHT_DECAY, CLIPPING_NORM = 0.01, 1.0
+WEIGHT_DECAY = 0.01
+CLIPPING_NORM = 1.0
 
 
 class Peer:

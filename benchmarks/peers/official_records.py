@@ -20,7 +20,8 @@ class Peer:
 
     def write_records(self, text, settings, path):
         """Creates the records of a text file; settings: InstanceSettings."""
-        length, predictions = settings.max_seq_length, settings.max_predictions_per_seq
+        length = settings.max_seq_length
+        predictions = settings.max_predictions_per_seq
         instances = create_pretraining_data.create_training_instances(
             [text],
             self._tokenizer,

@@ -34,7 +34,8 @@ def write_int8_model(sizes, folder):
     model = transformers.BertModel(
         transformers.BertConfig(**sizes, attn_implementation="eager")
     ).eval()
-    float_path, path = os.path.join(folder, "float32.onnx"), os.path.join(folder, "int8.onnx")
+    float_path = os.path.join(folder, "float32.onnx")
+    path = os.path.join(folder, "int8.onnx")
     torch.onnx.export(
         PooledOutput(model),
         (torch.ones([2, 16], dtype=torch.long),) * 3,

@@ -11,7 +11,8 @@ import os
 import torch
 import transformers
 
-WEIGHT_DECAY, CLIPPING_NORM = 0.01, 1.0
+WEIGHT_DECAY = 0.01
+CLIPPING_NORM = 1.0
 WARMUP = 0.1  # The default of run_classifier.
 
 

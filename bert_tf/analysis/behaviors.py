@@ -75,8 +75,10 @@ class Tokens(NamedTuple):
 
         `is_punctuation`: bool [V]. Whether each token of the vocabulary is a punctuation mark.
         """
-        ids, real = features["input_ids"], features["input_mask"] > 0
-        is_cls, is_sep = ids == tokenizer.cls_id, ids == tokenizer.sep_id
+        ids = features["input_ids"]
+        real = features["input_mask"] > 0
+        is_cls = ids == tokenizer.cls_id
+        is_sep = ids == tokenizer.sep_id
         is_second = features["segment_ids"] > 0
         is_text = real & ~is_cls & ~is_sep
         in_pair = real & tf.reduce_any(is_second & is_text, axis=1, keepdims=True)
@@ -99,7 +101,8 @@ def sum_measures(attention, tokens):
       values at padding.
     """
     size = tf.shape(attention)[-1]
-    first, second = tokens.first * tokens.in_pair, tokens.second
+    first = tokens.first * tokens.in_pair
+    second = tokens.second
     # Attention to each token from all non-padding tokens, from pairs, from first texts, and from
     # second texts.
     givers = tf.stack([tokens.real, tokens.in_pair, first, second], axis=1)  # [B, 4, S]

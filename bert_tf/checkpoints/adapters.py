@@ -21,7 +21,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
 SCALE = "bert/lora_scale"  # Name of the variable, and key in the metadata.
-A, B = "/lora_a", "/lora_b"
+A = "/lora_a"
+B = "/lora_b"
 FORMAT = "bert_tf adapter"
 DIGEST = "base_sha256"
 
@@ -81,7 +82,8 @@ def apply_adapter_file(checkpoint, path):
     with files.at(path).local_copy() as local:
         try:
             with safetensors.safe_open(local, framework="numpy") as file:
-                keys, metadata = file.keys(), file.metadata() or {}
+                keys = file.keys()
+                metadata = file.metadata() or {}
                 values = {
                     key: check_weights(f"`adapter`={path}", key, file.get_tensor(key))
                     for key in keys

@@ -73,12 +73,13 @@ def convert(
     entries = count_ids(read_vocabulary(to_vocab_txt(vocab_file))) if vocab_file else 0
     if entries > config.vocab_size:
         raise InputError(
-            f"`vocab_file`={vocab_file}: has {entries} entries, but the model has {config.vocab_size}; "
-            "set the vocabulary of the model"
+            f"`vocab_file`={vocab_file}: has {entries} entries, but the model has "
+            f"{config.vocab_size}; set the vocabulary of the model"
         )
 
     writer = FORMATS[output_format]
-    format_options, tokenizer_settings = {}, {}
+    format_options = {}
+    tokenizer_settings = {}
     if writer is huggingface:
         format_options = {"task": task}
         if vocab_file:
@@ -91,8 +92,8 @@ def convert(
     save_tokenizer(output, tokenizer, **tokenizer_settings)
     shapes = [tensor.shape for name, tensor in checkpoint.tensors.items() if name not in left_out]
     lines = [
-        f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
-        f"{sum(map(math.prod, shapes)):,} parameters"
+        f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} "
+        f"tensors, {sum(map(math.prod, shapes)):,} parameters"
     ]
     if left_out:
         lines.append(
@@ -100,8 +101,8 @@ def convert(
         )
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":
         lines.append(
-            "  hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original "
-            "BERT compute the tanh form"
+            "  hidden_act is gelu_exact (the erf form): programs that read bert_config.json like "
+            "the original BERT compute the tanh form"
         )
     return lines
 

@@ -98,7 +98,9 @@ def read(path):
     """
     path = os.fspath(path)
     check_loadable(path)
-    config_path, settings, tensors = os.path.join(os.path.dirname(path), CONFIG_NAME), {}, {}
+    config_path = os.path.join(os.path.dirname(path), CONFIG_NAME)
+    settings = {}
+    tensors = {}
     if files.at(config_path).exists():
         config = read_config(os.path.dirname(path))
         settings = {
@@ -123,8 +125,8 @@ def read(path):
     tied = tensors.pop(TIED_KERNEL, None)
     if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
         raise InputError(
-            f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with an "
-            "untied output kernel are not supported"
+            f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with "
+            "an untied output kernel are not supported"
         )
     return Checkpoint(path, KIND, tensors, settings)
 

@@ -53,8 +53,8 @@ def open_checkpoint(path):
     if not names:
         return tf1.read(file)
     raise InputError(
-        f"{location}: the checkpoint does not contain a BERT of this project or of tf-models-official; "
-        f"its first variable is {min(names)}"
+        f"{location}: the checkpoint does not contain a BERT of this project or of "
+        f"tf-models-official; its first variable is {min(names)}"
     )
 
 
@@ -63,8 +63,9 @@ def _read_training_checkpoint(file):
     with merged adapters."""
     if not any(key.startswith(_MODEL) for key in file.variable_names):
         raise InputError(
-            f"{file.prefix}: was not written by these scripts (save_weights of Keras, for example); load "
-            "it into the model, and save that with tf.train.Checkpoint(model=model).write(PREFIX)"
+            f"{file.prefix}: was not written by these scripts (save_weights of Keras, for "
+            "example); load it into the model, and save that with "
+            "tf.train.Checkpoint(model=model).write(PREFIX)"
         )
     tensors = {}
     for key, name in file.variable_names.items():
@@ -97,7 +98,8 @@ def find_checkpoint(path):
         if not files.at(path).exists():
             raise InputError(f"{path}: does not exist")
         return path
-    prefix, weights = _FILE_ENDING.sub("", path), None
+    prefix = _FILE_ENDING.sub("", path)
+    weights = None
     if files.at(path).is_dir():
         prefix = find_latest_checkpoint(path) or os.path.join(path, tf1.CHECKPOINT_NAME)
         weights = weights_in(path)
@@ -112,8 +114,8 @@ def find_checkpoint(path):
         raise InputError(f"{path}: no checkpoint found (*.index or model.safetensors)")
     if has_index and weights and not weights.endswith(REJECTED_SUFFIXES):
         raise InputError(
-            f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set one of "
-            "them instead of the directory"
+            f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set "
+            "one of them instead of the directory"
         )
     return prefix if has_index else weights
 
@@ -176,7 +178,9 @@ def load_pretrained(model, path, *, leave=(), layers=()):
         getattr(model, "encoder", model).config,
         "the model; use the checkpoint's config",
     )
-    sources, missing, used = [], [], set()
+    sources = []
+    missing = []
+    used = set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
         # The latter are never in a checkpoint as it is read.
@@ -193,14 +197,15 @@ def load_pretrained(model, path, *, leave=(), layers=()):
             continue
         *rest, last = variable.shape.as_list()
         for part in parts:
-            stored, shape = checkpoint.tensors[part].shape, [*rest, last // len(parts)]
+            stored = checkpoint.tensors[part].shape
+            shape = [*rest, last // len(parts)]
             if stored != shape:
                 advice = "use the checkpoint's config"
                 if name == "output_weights":
                     advice = f"set `labels_file`, with the names of the {stored[0]} outputs"
                 raise InputError(
-                    f"{checkpoint.path}: {part} has shape {stored} in the checkpoint and {shape} in the "
-                    f"model; {advice}"
+                    f"{checkpoint.path}: {part} has shape {stored} in the checkpoint and {shape} "
+                    f"in the model; {advice}"
                 )
         sources.append((variable, [checkpoint.tensors[part] for part in parts]))
         used.update(parts)
@@ -211,8 +216,8 @@ def load_pretrained(model, path, *, leave=(), layers=()):
     ]
     if needed:
         raise InputError(
-            f"{checkpoint.path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more encoder "
-            "variables; use the checkpoint's config"
+            f"{checkpoint.path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more "
+            "encoder variables; use the checkpoint's config"
         )
     # Read everything before assigning anything, since a file could be corrupted.
     values = [

@@ -89,14 +89,17 @@ def read(file):
     Raises:
       InputError: If it contains two encoders.
     """
-    tensors, settings = {}, {}
+    tensors = {}
+    settings = {}
     for key, name in sorted(file.variable_names.items()):
         if key.startswith(NOT_WEIGHTS) or name in COUNTERS:
             continue
-        canonical, stored = canonical_name(name) or name, file.tensor(key)
+        canonical = canonical_name(name) or name
+        stored = file.tensor(key)
         if canonical in tensors:
             raise InputError(
-                f"{file.prefix}: the checkpoint contains {canonical} more than once, in two encoders"
+                f"{file.prefix}: the checkpoint contains {canonical} more than once, in two "
+                "encoders"
             )
         axis = _find_head_axis(canonical)
         if axis is not None and len(stored.shape) == (3 if canonical.endswith("kernel") else 2):
@@ -155,13 +158,15 @@ def write(folder, tensors, config):
     reject_settings(
         config.to_dict(), ("attention_heads_per_layer", *OWN_SETTINGS), "the Model Garden's encoder"
     )
-    objects, left_out = {}, []
+    objects = {}
+    left_out = []
     for canonical, tensor in sorted(tensors.items()):
         variables = _find_variables(canonical, f"{NEXT_SENTENCE}output_weights" in tensors)
         if not variables:
             left_out.append(canonical)
             continue
-        value, axis = tensor.read(), _find_head_axis(canonical)
+        value = tensor.read()
+        axis = _find_head_axis(canonical)
         if axis is not None:
             value = value.reshape(
                 [*value.shape[:axis], config.num_attention_heads, -1, *value.shape[axis + 1 :]]

@@ -42,14 +42,14 @@ def check_weights(path, name, value):
     """
     if value.dtype.kind in "biu":
         raise InputError(
-            f"{path}: {name} has type {value.dtype}, but weights must be floating-point numbers; convert "
-            "the model to float32"
+            f"{path}: {name} has type {value.dtype}, but weights must be floating-point numbers; "
+            "convert the model to float32"
         )
     value = np.asarray(value, np.float32)
     if not np.isfinite(value).all():
         raise InputError(
-            f"{path}: {name} contains numbers that are not finite (NaN or infinity); choose another "
-            "checkpoint"
+            f"{path}: {name} contains numbers that are not finite (NaN or infinity); choose "
+            "another checkpoint"
         )
     return value
 
@@ -74,8 +74,8 @@ def check_settings(checkpoint, config, owner):
     for name, value in checkpoint.settings.items():
         if getattr(config, name) != value:
             raise InputError(
-                f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
-                f"in {owner}"
+                f"{checkpoint.path}: {name} is {value!r} in the checkpoint and "
+                f"{getattr(config, name)!r} in {owner}"
             )
 
 
@@ -93,8 +93,8 @@ def check_config(checkpoint, config):
             )
         if checkpoint.tensors[name].shape != shape:
             raise InputError(
-                f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the checkpoint "
-                f"and {shape} in the BERT config"
+                f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the "
+                f"checkpoint and {shape} in the BERT config"
             )
     embeddings = (
         variables.EMBEDDING_PROJECTION,
@@ -104,8 +104,8 @@ def check_config(checkpoint, config):
     for name in sorted(checkpoint.tensors.keys() - shapes):
         if name.startswith("bert/encoder/") or name in embeddings:
             raise InputError(
-                f"{checkpoint.path}: the checkpoint contains {name}, which the BERT config does not "
-                "describe"
+                f"{checkpoint.path}: the checkpoint contains {name}, which the BERT config does "
+                "not describe"
             )
 
 

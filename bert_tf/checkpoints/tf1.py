@@ -58,7 +58,8 @@ class TensorFlowFile:
         """Returns a numeric tensor as StoredTensor; raises InputError if this key has none."""
         if key not in self._shapes:
             raise InputError(
-                f"{self.prefix}: the checkpoint cannot be read: it lists {key}, but does not contain it"
+                f"{self.prefix}: the checkpoint cannot be read: it lists {key}, but does not "
+                "contain it"
             )
         if self._types[key] == tf.string:
             raise InputError(

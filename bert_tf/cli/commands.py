@@ -62,8 +62,8 @@ def check_packages():
         for owner in owners.get(package, ()):
             if owner != DISTRIBUTION:
                 sys.exit(
-                    f"bert-tf: {owner} from PyPI also installs the package {package!r}; remove it with pip "
-                    f"uninstall {owner}, then install {DISTRIBUTION} again"
+                    f"bert-tf: {owner} from PyPI also installs the package {package!r}; remove it "
+                    f"with pip uninstall {owner}, then install {DISTRIBUTION} again"
                 )
 
 

@@ -77,7 +77,8 @@ def use_recipe(name, values):
 
 
 def _define(field, kind, default):
-    name, help_text = field.name, re.sub(r"`(\w+)`", r"--\1", field.metadata["help"])
+    name = field.name
+    help_text = re.sub(r"`(\w+)`", r"--\1", field.metadata["help"])
     if kind is bool:
         flags.DEFINE_bool(name, default, help_text)
     elif kind is int:

@@ -19,17 +19,18 @@ class ModelSettings(Settings):
 
     bert_config_file: str | None = setting(
         None,
-        "The model's bert_config.json, Hugging Face's config.json, the Model Garden's params.yaml, or the name "
-        f"of a published size with 30,522 vocabulary entries ({', '.join(PUBLISHED_SIZES)}). Required unless "
-        "the directory of --init_checkpoint contains a config.",
+        "The model's bert_config.json, Hugging Face's config.json, the Model Garden's "
+        "params.yaml, or the name of a published size with 30,522 vocabulary entries "
+        f"({', '.join(PUBLISHED_SIZES)}). Required unless the directory of --init_checkpoint "
+        "contains a config.",
         role=roles.INPUT,
         source=CONFIG,
     )
     init_checkpoint: str | None = setting(
         None,
-        "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory, "
-        "in the format of the original BERT, these scripts, the Model Garden, or Hugging Face. Config, "
-        "vocabulary, and casing default to those in its directory.",
+        "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or "
+        "a directory, in the format of the original BERT, these scripts, the Model Garden, or "
+        "Hugging Face. Config, vocabulary, and casing default to those in its directory.",
         role=roles.INPUT,
     )
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
@@ -42,30 +43,31 @@ class TokenizerSettings(Settings):
 
     vocab_file: str | None = setting(
         None,
-        "The model's vocab.txt, one WordPiece token per line, or Hugging Face's tokenizer.json. It must be the "
-        "vocabulary that the checkpoint was trained with. Required unless the directory of --init_checkpoint "
-        "contains one.",
+        "The model's vocab.txt, one WordPiece token per line, or Hugging Face's tokenizer.json. "
+        "It must be the vocabulary that the checkpoint was trained with. Required unless the "
+        "directory of --init_checkpoint contains one.",
         required=True,
         role=roles.INPUT_FILE,
         source=VOCABULARY,
     )
     do_lower_case: bool = setting(
         True,
-        "Lowercase the text and strip accents: true for uncased models, false for cased models. Defaults to the "
-        "setting in the checkpoint's directory.",
+        "Lowercase the text and strip accents: true for uncased models, false for cased models. "
+        "Defaults to the setting in the checkpoint's directory.",
         source=CASING,
     )
     strip_accents: bool | None = setting(
         None,
-        "Strip accents. Defaults to the setting in the checkpoint's directory, otherwise to --do_lower_case. "
-        "The two differ for some models, such as lowercase German models that keep umlauts.",
+        "Strip accents. Defaults to the setting in the checkpoint's directory, otherwise to "
+        "--do_lower_case. The two differ for some models, such as lowercase German models that "
+        "keep umlauts.",
         source=CASING,
         rare=True,
     )
     max_seq_length: int = setting(
         128,
-        "Maximum sequence length in tokens, including [CLS] and [SEP]; longer texts are truncated. At most "
-        "max_position_embeddings of the config.",
+        "Maximum sequence length in tokens, including [CLS] and [SEP]; longer texts are "
+        "truncated. At most max_position_embeddings of the config.",
         lower=4,
     )
 

@@ -11,7 +11,8 @@ from bert_tf import files
 from bert_tf.errors import InputError
 
 # Suffixes of the descriptions of records, next to them.
-RUN_SUFFIX, FINISHED_SUFFIX = ".run.json", ".shard.json"
+RUN_SUFFIX = ".run.json"
+FINISHED_SUFFIX = ".shard.json"
 FINISHED_MARK = "_SUCCESS"  # Name of the file that Hadoop and Spark add to a complete output.
 
 # File names of a model, or a data set, in its directory.
@@ -76,7 +77,8 @@ def check_replaceable(argument, path):
 def check_output_file(argument, path):
     """Raises InputError about `argument` unless `path` is a file, or can be created in an
     existing directory."""
-    folder, place = os.path.dirname(path), files.at(path)
+    folder = os.path.dirname(path)
+    place = files.at(path)
     if place.is_dir():
         raise InputError("must be a file, but is a directory", argument, path)
     check_replaceable(argument, path)

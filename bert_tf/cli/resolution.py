@@ -29,7 +29,9 @@ from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
-CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
+CONFIG = "config"
+VOCABULARY = "vocabulary"
+CASING = "casing"
 # Source -> attribute of ModelFiles, and names of the files for error messages.
 _FILES = {CONFIG: ("configs", CONFIG_NAMES), VOCABULARY: ("vocabularies", VOCABULARY_NAMES)}
 
@@ -159,10 +161,8 @@ def _add_config(settings, sources, explicit, model_files):
     config = read_config(config_file)
     settings = settings.replace_values({"config": config})
     if settings.serves and model_files.checkpoints and "max_seq_length" not in explicit:
-        stored, length = (
-            next(iter(model_files.task_metadata.values()), None),
-            settings.served_task.max_seq_length,
-        )
+        stored = next(iter(model_files.task_metadata.values()), None)
+        length = settings.served_task.max_seq_length
         if not (stored and stored.max_seq_length):
             length = min(length, config.max_position_embeddings)
         settings = settings.replace_values(
@@ -178,7 +178,8 @@ def _add_config(settings, sources, explicit, model_files):
 def _check_weights(settings, sources, explicit, model_files):
     """Raises InputError if a job that requires the files of a model is given neither a
     checkpoint nor these files."""
-    name, values = settings.checkpoint_setting, settings.values()
+    name = settings.checkpoint_setting
+    values = settings.values()
     required = [
         field.name
         for field, _ in settings.fields()
@@ -224,7 +225,8 @@ def resolve_task_metadata(settings, explicit, model_files):
             argument,
             path,
         )
-    values, labels = settings.values(), settings.labels
+    values = settings.values()
+    labels = settings.labels
     names = [field.name for field in dataclasses.fields(TaskMetadata)]
     requested = {name: explicit[name] for name in names if explicit.get(name) is not None}
     if labels:

@@ -35,7 +35,8 @@ def snapshot(*all_settings):
     Returns:
       Dict of name -> value, with a dict of the changeable settings as CHANGEABLE.
     """
-    fixed, changeable = {}, {}
+    fixed = {}
+    changeable = {}
     for group in itertools.chain(*(settings.groups() for settings in all_settings)):
         for field in dataclasses.fields(group):
             if (
@@ -84,7 +85,8 @@ class RunState:
         output=None,
         has_results=None,
     ):
-        self._folder, self._path = folder, os.path.join(folder, name)
+        self._folder = folder
+        self._path = os.path.join(folder, name)
         self._must_be_empty = must_be_empty
         values = json.loads(json.dumps({**values, **(inputs or {})}))
         self._may_change = values.pop(CHANGEABLE, {})
@@ -169,10 +171,8 @@ def fingerprint(paths, is_complete=False):
     """
     sizes = [files.at(path).size() for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
-    contents, remaining = (
-        hashlib.sha256(json.dumps(names).encode()),
-        sum(sizes) if is_complete else SAMPLE_BYTES,
-    )
+    contents = hashlib.sha256(json.dumps(names).encode())
+    remaining = sum(sizes) if is_complete else SAMPLE_BYTES
     for path in paths:
         if not remaining:
             break
@@ -185,5 +185,8 @@ def fingerprint(paths, is_complete=False):
 
 def _format_value(value):
     if isinstance(value, dict):
-        return f"of {value.get('bytes')} bytes ({value.get('files')} files, {str(value.get('contents'))[:8]})"
+        return (
+            f"of {value.get('bytes')} bytes ({value.get('files')} files, "
+            f"{str(value.get('contents'))[:8]})"
+        )
     return ",".join(map(str, value)) if isinstance(value, list) else value

@@ -79,7 +79,10 @@ class Command:
     """
 
     def __init__(self, settings, job, only=None, arguments=None):
-        self.settings, self.job, self.only, self._arguments = settings, job, only, arguments
+        self.settings = settings
+        self.job = job
+        self.only = only
+        self._arguments = arguments
 
     def run(self):
         """Defines the flags, runs the script in the current process, and exits.
@@ -211,13 +214,15 @@ def _end_after(error):
     output_error = endings.find_output_error(error)
     if output_error is not None and isinstance(error, OSError):
         _end_after_output(output_error)
-    is_lost, is_input_error = isinstance(error, LostWorkerError), _is_input_error(error)
+    is_lost = isinstance(error, LostWorkerError)
+    is_input_error = _is_input_error(error)
     if flags.FLAGS["traceback"].value or not (is_lost or is_input_error):
         sys.excepthook(type(error), error, error.__traceback__)
     if is_lost or is_input_error:
         _fail(_one_line(error), LOST_WORKER if is_lost else INPUT_ERROR)
     print(
-        f"{_script_name()}: internal error in bert_tf; please report it with the command and the traceback above",
+        f"{_script_name()}: internal error in bert_tf; please report it with the command and the "
+        "traceback above",
         file=sys.stderr,
     )
     sys.exit(INTERNAL_ERROR)
@@ -290,8 +295,8 @@ def _tensorflow_line(error):
     allocation = ALLOCATION.search(line)
     if allocation:
         return (
-            f"not enough memory for a tensor of shape {allocation[1]} and type {allocation[2]}; reduce the batch "
-            "size, the sequence length, or the model size"
+            f"not enough memory for a tensor of shape {allocation[1]} and type {allocation[2]}; "
+            "reduce the batch size, the sequence length, or the model size"
         )
     return line
 

@@ -160,8 +160,8 @@ class Settings:
             for other, _ in terms:
                 if other not in known:
                     raise TypeError(
-                        f"{cls.__name__}.{name}: a rule names {other!r}, which is not a setting of the "
-                        "class; correct it, or add it to outer_settings"
+                        f"{cls.__name__}.{name}: a rule names {other!r}, which is not a setting "
+                        "of the class; correct it, or add it to outer_settings"
                     )
 
     def __post_init__(self):
@@ -247,7 +247,8 @@ def _check_bounds(field, value):
     for number in value if isinstance(value, tuple) else (value,):
         if type(number) is int:
             most = field.metadata["most"]
-            lower, upper = -most - 1 if lower is None else lower, most if upper is None else upper
+            lower = -most - 1 if lower is None else lower
+            upper = most if upper is None else upper
         if lower is not None and not number >= lower:
             raise InputError(f"must be at least {lower}", field.name, number)
         if upper is not None and not number <= upper:

@@ -22,11 +22,9 @@ def write_help(purpose, settings, only=None, is_full=False):
         first sentence and its default.
     """
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 0)).columns)
-    required, lines, always = (
-        [],
-        [],
-        {name for group in settings.groups() for name in group.always_required},
-    )
+    required = []
+    lines = []
+    always = {name for group in settings.groups() for name in group.always_required}
     for group in settings.groups():
         found = []
         for field in dataclasses.fields(group):

@@ -45,7 +45,8 @@ def importance(model, loss, batches):
         for layer in layers
     ]
     sizes += [layer.output_projection.kernel.shape[0] for layer in layers]
-    sums, num_examples = [np.zeros(size) for size in sizes], 0
+    sums = [np.zeros(size) for size in sizes]
+    num_examples = 0
     derivatives = tf.function(
         lambda features: _derivatives(model, loss, features, sizes),
         autograph=False,

@@ -84,7 +84,8 @@ def prune(tensors, config, heads, neurons):
         match = LAYER.fullmatch(name)
         for axes, indices in ((HEAD_AXES, columns), (NEURON_AXES, neurons)):
             if match and match[2] in axes:
-                layer_indices, axis = indices[int(match[1])], axes[match[2]]
+                layer_indices = indices[int(match[1])]
+                axis = axes[match[2]]
                 shape = [*tensor.shape[:axis], len(layer_indices), *tensor.shape[axis + 1 :]]
                 return tensor.map(
                     shape, functools.partial(np.take, indices=layer_indices, axis=axis)

@@ -33,18 +33,20 @@ def factorize(tensors, config, size):
     """
     if config.embedding_size:
         raise InputError(
-            f"`embedding_size`={size}: the word embeddings of the model are already factorized, to size "
-            f"{config.embedding_size}"
+            f"`embedding_size`={size}: the word embeddings of the model are already factorized, "
+            f"to size {config.embedding_size}"
         )
     if not 1 <= size < config.hidden_size:
         raise InputError(
-            f"`embedding_size`={size}: must be at least 1 and less than hidden_size, {config.hidden_size}"
+            f"`embedding_size`={size}: must be at least 1 and less than hidden_size, "
+            f"{config.hidden_size}"
         )
     table = tensors[WORD_EMBEDDINGS].read().astype(np.float64)
     # Uses [H, H] instead of [V, H]: squares of the singular values and right singular vectors, in
     # ascending order.
     squares, vectors = np.linalg.eigh(table.T @ table)
-    squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1][:, :size]
+    squares = np.maximum(squares[::-1], 0)
+    vectors = vectors[:, ::-1][:, :size]
     root = np.maximum(squares[:size], squares[0] * 1e-12) ** 0.25
     factors = {WORD_EMBEDDINGS: table @ (vectors / root), EMBEDDING_PROJECTION: (vectors * root).T}
     stored = {

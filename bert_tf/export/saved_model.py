@@ -90,7 +90,8 @@ def _write_warmup(servable, path, model_name):
     with tf.io.TFRecordWriter(os.path.join(path, WARMUP_FILE)) as writer:
         for signature, inputs in example_requests(servable).items():
             request = predict_pb2.PredictRequest()
-            request.model_spec.name, request.model_spec.signature_name = model_name, signature
+            request.model_spec.name = model_name
+            request.model_spec.signature_name = signature
             for name, value in inputs.items():
                 request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
             log = prediction_log_pb2.PredictionLog(

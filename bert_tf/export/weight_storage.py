@@ -69,9 +69,11 @@ class _StoredWeight(tf.saved_model.experimental.TrackableResource):
 
     def __init__(self, variable, kind, dtype):
         super().__init__()
-        self._shape, self._dtype = variable.shape, dtype
+        self._shape = variable.shape
+        self._dtype = dtype
         self._unique_name = f"{variable.name}_{uuid.uuid4().hex}"
-        value, scale = tf.cast(variable.read_value(), tf.float32), tf.constant(1.0)
+        value = tf.cast(variable.read_value(), tf.float32)
+        scale = tf.constant(1.0)
         if kind == "int8":
             # One scale per output: kernels are [inputs, outputs], embeddings and heads are [rows or
             # classes, H].

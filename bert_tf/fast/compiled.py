@@ -59,7 +59,8 @@ def _get_norm_block(dropout_scale):
     """
 
     def compute(x, residual, keep, gamma, beta):
-        x32, residual = tf.cast(x, tf.float32), tf.cast(residual, tf.float32)
+        x32 = tf.cast(x, tf.float32)
+        residual = tf.cast(residual, tf.float32)
         dropped = x32 * (tf.cast(keep, tf.float32) * dropout_scale)
         return tf.cast(normalize(dropped + residual, gamma, beta), x.dtype)
 

@@ -102,7 +102,8 @@ def hash_words(shape, seed):
     Returns:
       uint32 of `shape`.
     """
-    rows, columns = shape[:-1], shape[-1]
+    rows = shape[:-1]
+    columns = shape[-1]
     num_rows = tf.reduce_prod(rows)
     words = tf.random.stateless_uniform(
         [2 * num_rows + columns], seed, minval=None, maxval=None, dtype=tf.uint32

@@ -15,9 +15,12 @@ from bert_tf.fast.layout import flatten
 from bert_tf.layers import NO_SEEDS, AttentionMaps
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
 
-GELU_SCALE, GELU_CUBIC = (2 / math.pi) ** 0.5, 0.044715  # u = GELU_SCALE (x + GELU_CUBIC x^3)
+# u = GELU_SCALE (x + GELU_CUBIC x^3)
+GELU_SCALE = (2 / math.pi) ** 0.5
+GELU_CUBIC = 0.044715
 # Of query and key, and of probabilities and value.
-SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"
+SCORES = "bqnd,bknd->bnqk"
+CONTEXT = "bnqk,bknd->bqnd"
 
 
 class EinsumLayer(FastLayer):
@@ -36,10 +39,14 @@ class EinsumLayer(FastLayer):
           [B, S, H], or [B * P, H] with `at`; and AttentionMaps if requested.
         """
         query, key, value = self._project_to_heads(x)
-        num_queries, tokens = layout.sequence_length, layout.tokens
+        num_queries = layout.sequence_length
+        tokens = layout.tokens
         if at is not None:
-            query, bias, x = take(query, at), take_bias(bias, at), flatten(take(x, at))
-            num_queries, tokens = tf.shape(at)[1], flatten
+            query = take(query, at)
+            bias = take_bias(bias, at)
+            x = flatten(take(x, at))
+            num_queries = tf.shape(at)[1]
+            tokens = flatten
         attention_drop, attended_drop, output_drop = self.draw(x, num_queries, layout, seeds)
         query = query * query.shape[-1] ** -0.5
         if return_attention_scores:
@@ -55,7 +62,8 @@ class EinsumLayer(FastLayer):
 
     def _project_to_heads(self, x):
         """x [B, S, H] -> query, key, and value, [B, S, N, D] each."""
-        qkv, heads = self.attention.qkv, [self.attention.num_heads, self.attention.head_width]
+        qkv = self.attention.qkv
+        heads = [self.attention.num_heads, self.attention.head_width]
         kernel = merge_kernel(qkv)
         kernels = tf.unstack(tf.reshape(kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
         biases = tf.unstack(tf.reshape(qkv.bias, [3, *heads]))
@@ -239,8 +247,10 @@ def normalize_in_one_pass(x, gamma, beta):
         rate = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
 
         def gradient(upstream):
-            upstream, wide = tf.cast(upstream, tf.float32), tf.cast(x, tf.float32)
-            scaled, normalized = upstream * gamma, (wide - mean) * rate
+            upstream = tf.cast(upstream, tf.float32)
+            wide = tf.cast(x, tf.float32)
+            scaled = upstream * gamma
+            normalized = (wide - mean) * rate
             mean_upstream = tf.reduce_mean(scaled, axis=-1, keepdims=True)
             mean_product = tf.reduce_mean(scaled * normalized, axis=-1, keepdims=True)
             # rate * (scaled - mean_upstream - normalized * mean_product), with fewer operations per

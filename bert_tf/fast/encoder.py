@@ -67,7 +67,8 @@ class FastEncoder(BertEncoder):
       fast: Fast.
     """
 
-    embeddings_class, dropout_class = FastEmbeddings, PackedDropout
+    embeddings_class = FastEmbeddings
+    dropout_class = PackedDropout
 
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
         # Keras tracks later attributes.
@@ -166,13 +167,15 @@ class FastEncoder(BertEncoder):
             features.get("positions"),
             embedding_seed,
         )
-        states, attention = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))], []
+        states = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))]
+        attention = []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
             options = {"return_attention_scores": return_attention_scores}
             if at is not None and number == len(self.encoder_layers) - 1:
                 # Not through Keras, whose scopes name operations: the last bits after oneDNN's
                 # fusion depend on names.
-                layer, options = layer.call, {"at": at}
+                layer = layer.call
+                options = {"at": at}
             x = self.compute_layer(number, layer, states[-1], layout, bias, seeds=seeds, **options)
             if return_attention_scores:
                 x, maps = x

@@ -60,7 +60,8 @@ def compute_probabilities(scores, bias, training):
         probabilities = compute(scores)
 
         def gradient(upstream):
-            kept, upstream = tf.cast(probabilities, tf.float32), tf.cast(upstream, tf.float32)
+            kept = tf.cast(probabilities, tf.float32)
+            upstream = tf.cast(upstream, tf.float32)
             product = kept * upstream
             return tf.cast(
                 product - kept * tf.reduce_sum(product, axis=-1, keepdims=True), scores.dtype
@@ -92,9 +93,12 @@ class FastLayer(EncoderLayer):
         # [B, N, S, D] each.
         query, key, value = self.split_heads(layout.spread(self.attention.qkv(x)), layout)
         attention_drop, *sum_drops = self.draw(x, layout.sequence_length, layout, seeds)
-        is_training, tokens = attention_drop is not None, layout.tokens
+        is_training = attention_drop is not None
+        tokens = layout.tokens
         if at is not None:
-            query, bias, tokens = self.take_queries(query, at), take_bias(bias, at), flatten
+            query = self.take_queries(query, at)
+            bias = take_bias(bias, at)
+            tokens = flatten
             x = take_tokens(layout.sequences(x), at)
             if is_training:
                 attention_drop = attention_drop.select(
@@ -198,7 +202,8 @@ class FastMaskedLMHead(MaskedLMHead):
         self, config, initializer, vocabulary_multiple=1, float32_scores=False, *, dtype=None
     ):
         super().__init__(config, initializer, dtype=dtype)
-        self._vocabulary_multiple, self._float32_scores = vocabulary_multiple, float32_scores
+        self._vocabulary_multiple = vocabulary_multiple
+        self._float32_scores = float32_scores
 
     def score(self, x, table, projection, bias):
         """See MaskedLMHead."""
@@ -208,8 +213,10 @@ class FastMaskedLMHead(MaskedLMHead):
         padding = -size % self._vocabulary_multiple
         if not padding:
             return super().score(x, table, projection, bias)
-        table, bias = tf.cast(table, x.dtype), tf.cast(bias, x.dtype)
-        table, bias = tf.pad(table, [[0, padding], [0, 0]]), tf.pad(bias, [[0, padding]])
+        table = tf.cast(table, x.dtype)
+        bias = tf.cast(bias, x.dtype)
+        table = tf.pad(table, [[0, padding], [0, 0]])
+        bias = tf.pad(bias, [[0, padding]])
         return tf.slice(super().score(x, table, projection, bias), [0, 0], [-1, size])
 
 

@@ -134,7 +134,8 @@ class Local(AnyPath):
         Returns:
           Paths of the local directories that it created, innermost first.
         """
-        created, above = [], os.path.abspath(self.path)
+        created = []
+        above = os.path.abspath(self.path)
         while not os.path.lexists(above):
             created.append(above)
             above = os.path.dirname(above)

@@ -110,8 +110,8 @@ def read_text(path):
         # The decoder removes the mark first.
         number = len(content) - len(error.object) + error.start + 1
         raise InputError(
-            f"{os.fsdecode(path)}: byte {number:,} is 0x{error.object[error.start]:02x}, which is not "
-            "UTF-8; save the file as UTF-8"
+            f"{os.fsdecode(path)}: byte {number:,} is 0x{error.object[error.start]:02x}, which is "
+            "not UTF-8; save the file as UTF-8"
         ) from error
 
 

@@ -50,8 +50,8 @@ def check_no_pattern(path, argument=None):
     if found := _PATTERN.search(os.fsdecode(path)):
         subject = f"`{argument}`={path}" if argument else path
         raise InputError(
-            f"{subject}: contains {found[0]}, which TensorFlow interprets as a pattern when it searches "
-            "for checkpoints; choose another name"
+            f"{subject}: contains {found[0]}, which TensorFlow interprets as a pattern when it "
+            "searches for checkpoints; choose another name"
         )
 
 

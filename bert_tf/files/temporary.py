@@ -22,7 +22,9 @@ def use_temporary_directory():
     First, directories that killed processes of this user left there are removed. If no directory
     can be created, nothing changes.
     """
-    before, folder, lock = tempfile.tempdir, None, None
+    before = tempfile.tempdir
+    folder = None
+    lock = None
     with contextlib.suppress(OSError):
         above = tempfile.gettempdir()
         _remove_unlocked(above)

@@ -58,8 +58,8 @@ def to_json(path, value, **options):
         return json.dumps(value, allow_nan=False, **options)
     except ValueError as error:
         raise InputError(
-            f"{path}: cannot contain NaN or infinity; the model computes numbers that are not finite, so "
-            "its weights are damaged or its precision is too low"
+            f"{path}: cannot contain NaN or infinity; the model computes numbers that are not "
+            "finite, so its weights are damaged or its precision is too low"
         ) from error
 
 

@@ -68,7 +68,8 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
 
     def __init__(self, config, initializer, *, num_heads, dtype=None):
         super().__init__(name="self", dtype=dtype)
-        self.num_heads, self.head_width = num_heads, config.head_width
+        self.num_heads = num_heads
+        self.head_width = config.head_width
         with tf.name_scope("self"):
             self.qkv = Projection(
                 config.hidden_size,

@@ -54,7 +54,8 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
         """
         if projection is not None:
             x = tf.matmul(x, tf.cast(projection, x.dtype), transpose_b=True)  # [T, E]
-        table, bias = tf.cast(table, x.dtype), tf.cast(bias, x.dtype)
+        table = tf.cast(table, x.dtype)
+        bias = tf.cast(bias, x.dtype)
         return tf.cast(tf.nn.bias_add(tf.matmul(x, table, transpose_b=True), bias), tf.float32)
 
 

@@ -56,7 +56,8 @@ class Buckets:
             ) from error
         self._signatures = names = self._graphs.get_signature_list()
         self._lock = threading.Lock()
-        self._buffers, self._batch_sizes = {}, {}
+        self._buffers = {}
+        self._batch_sizes = {}
         for name in names:
             if name.startswith(ROWS):
                 batch_size, length = map(int, name.removeprefix(ROWS).split("x"))
@@ -81,7 +82,8 @@ class Buckets:
                 for name in ("input_ids", "input_mask", "segment_ids")
             }
             for index, number in enumerate(taken):
-                row, count = rows[number], len(rows[number].ids)
+                row = rows[number]
+                count = len(rows[number].ids)
                 features["input_ids"][index, :count] = row.ids
                 features["input_mask"][index, :count] = 1
                 features["segment_ids"][index, :count] = row.segments
@@ -127,7 +129,8 @@ class Buckets:
             self._graphs.run_by_name(name, sources, results)
             outputs = {}
             for key, buffer in results.items():
-                shape, dtype = details[key]["shape"], details[key]["dtype"]
+                shape = details[key]["shape"]
+                dtype = details[key]["dtype"]
                 outputs[key] = buffer.read(int(np.prod(shape)), dtype).reshape(shape)
             return outputs
 
@@ -161,7 +164,8 @@ def plan(lengths, batch_sizes):
                 for size, start in starts.items()
             )
         )
-    batches, end = [], len(lengths)
+    batches = []
+    end = len(lengths)
     while end:
         batches.append(best[end][1])
         end = batches[-1][2]

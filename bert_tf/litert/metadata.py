@@ -63,8 +63,8 @@ def read(path):
         ValueError,
     ) as error:
         raise InputError(
-            f"{path}: is not a LiteRT model with text inputs; create one with export_saved_model and "
-            f"`format`=litert ({error})"
+            f"{path}: is not a LiteRT model with text inputs; create one with export_saved_model "
+            f"and `format`=litert ({error})"
         ) from error
     if checksum != zlib.crc32(np.memmap(path, np.uint8, "r")[:graph_bytes]):
         raise InputError(

@@ -62,7 +62,8 @@ class LiteRTModel:
           Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0
           at padding.
         """
-        counts, width = features["input_mask"].sum(axis=1), features["input_ids"].shape[1]
+        counts = features["input_mask"].sum(axis=1)
+        width = features["input_ids"].shape[1]
         rows = [
             Row(ids[:count].tolist(), segments[:count].tolist(), False)
             for ids, segments, count in zip(
@@ -73,9 +74,11 @@ class LiteRTModel:
         results = {}
         for index, (row, output) in enumerate(zip(rows, self._buckets.run(rows), strict=True)):
             for name, value in output.items():
-                shape, count = value.shape, None
+                shape = value.shape
+                count = None
                 if name in per_position:
-                    shape, count = [width, *shape[1:]], len(row.ids)
+                    shape = [width, *shape[1:]]
+                    count = len(row.ids)
                 result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
                 result[index, :count] = value[:count]
         return results

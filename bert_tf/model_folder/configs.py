@@ -104,7 +104,8 @@ def _check_same_sizes(path, other):
     Ignores configs that cannot be read.
     """
     try:
-        config, other_config = read_config(path), read_config(other)
+        config = read_config(path)
+        other_config = read_config(other)
     except InputError:
         return
     if (config.num_attention_heads, get_shapes(config)) != (
@@ -112,8 +113,8 @@ def _check_same_sizes(path, other):
         get_shapes(other_config),
     ):
         raise InputError(
-            f"{path} and {os.path.basename(other)} next to it are of models of different sizes; set "
-            "`bert_config_file` to the correct one"
+            f"{path} and {os.path.basename(other)} next to it are of models of different sizes; "
+            "set `bert_config_file` to the correct one"
         )
 
 

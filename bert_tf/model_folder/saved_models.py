@@ -68,7 +68,8 @@ def read_sizes(path):
       InputError: If it is another model than a BERT, with the path.
     """
     shapes = read_variables(path)
-    query, inner = LAYER.format(0, "self_attention/query"), LAYER.format(0, "intermediate")
+    query = LAYER.format(0, "self_attention/query")
+    inner = LAYER.format(0, "intermediate")
     if not {
         WORDS,
         "position_embedding/embeddings",

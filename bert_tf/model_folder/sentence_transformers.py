@@ -36,7 +36,8 @@ def read_sentence_transformer(checkpoint):
     path = find_file(checkpoint, MODULES_NAME)
     if path is None:
         return None
-    modules, folder = read_json(path), os.path.dirname(path)
+    modules = read_json(path)
+    folder = os.path.dirname(path)
     if not isinstance(modules, list) or not all(
         isinstance(module, dict) and isinstance(module.get("path"), str) for module in modules
     ):
@@ -87,6 +88,6 @@ def _check_prompt(path):
     prompt = read_json_object(path).get("default_prompt_name") if files.at(path).exists() else None
     if prompt is not None:
         raise InputError(
-            f"{path}: default_prompt_name is {prompt!r}: only null is supported; remove it, and add the "
-            "prompt to each text"
+            f"{path}: default_prompt_name is {prompt!r}: only null is supported; remove it, and "
+            "add the prompt to each text"
         )

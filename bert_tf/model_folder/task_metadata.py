@@ -93,8 +93,8 @@ def resolve(stored, kind, requested, defaults, checkpoint):
                 continue
             if name == "labels":
                 raise InputError(
-                    f"`labels_file`: the labels {', '.join(requested[name])} conflict with {source} "
-                    f"({', '.join(values[name])})"
+                    f"`labels_file`: the labels {', '.join(requested[name])} conflict with "
+                    f"{source} ({', '.join(values[name])})"
                 )
             raise InputError(f"conflicts with {source} ({values[name]})", name, requested[name])
         resolved |= values
@@ -148,13 +148,12 @@ def read_hugging_face_task(checkpoint):
     )
     if kind is None:
         return None
-    problem_type, labels = (
-        values.get("problem_type"),
-        _labels(path, values) if kind.has_labels else (),
-    )
+    problem_type = values.get("problem_type")
+    labels = _labels(path, values) if kind.has_labels else ()
     if problem_type == "regression" and len(labels) > 1:
         raise InputError(
-            f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported"
+            f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is "
+            "supported"
         )
     if kind.may_give_number and len(labels) == 1 and problem_type in (None, "regression"):
         labels = ()

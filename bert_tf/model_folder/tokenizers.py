@@ -71,7 +71,8 @@ def find_tokenizer(checkpoint):
       InputError: If a file is corrupted, or if this project does not support the tokenizer, with
         the path.
     """
-    vocab_file, strip_accents = find_vocabulary(checkpoint), None
+    vocab_file = find_vocabulary(checkpoint)
+    strip_accents = None
     for name, read in _CASINGS.items():
         path = find_file(checkpoint, name)
         do_lower_case, accents = read(path) if path else (None, None)
@@ -83,10 +84,12 @@ def find_tokenizer(checkpoint):
         path, do_lower_case = find_published_casing(os.fsdecode(checkpoint))
         garden = find_file(checkpoint, GARDEN_NAME)
         if path is None and garden:
-            path, do_lower_case = garden, read_garden_casing(garden)
+            path = garden
+            do_lower_case = read_garden_casing(garden)
     if do_lower_case is None and strip_accents is not None:
         # The default of transformers.
-        path, do_lower_case = find_file(checkpoint, TOKENIZER_CONFIG_NAME), True
+        path = find_file(checkpoint, TOKENIZER_CONFIG_NAME)
+        do_lower_case = True
     if do_lower_case is None:
         return TokenizerFiles(vocab_file)
     return TokenizerFiles(
@@ -133,7 +136,8 @@ def _read_tokenizer_config_casing(path):
     kind = values.get("tokenizer_class")
     if kind is not None and kind not in TOKENIZER_CLASSES:
         raise InputError(
-            f"{path}: tokenizer_class is {kind!r}: only {', '.join(TOKENIZER_CLASSES)} are supported"
+            f"{path}: tokenizer_class is {kind!r}: only {', '.join(TOKENIZER_CLASSES)} are "
+            "supported"
         )
     check_fixed(values, FIXED_SETTINGS, f"{path}: ")
     return _get_casing(path, values)

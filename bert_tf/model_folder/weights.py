@@ -88,7 +88,8 @@ def check_loadable(checkpoint):
         path = weights_in(checkpoint)
     if not path.endswith(WEIGHTS_SUFFIXES):
         return
-    config_path, values = os.path.join(os.path.dirname(path), huggingface_config.CONFIG_NAME), {}
+    config_path = os.path.join(os.path.dirname(path), huggingface_config.CONFIG_NAME)
+    values = {}
     with contextlib.suppress(InputError, OSError):  # its reader reports a missing or corrupted file
         values = read_json_object(config_path)
     with name_file(config_path):
@@ -102,15 +103,19 @@ def check_loadable(checkpoint):
     if path.endswith(PICKLE_SUFFIXES):
         raise InputError(
             f"{path}: is a pickle, which can run arbitrary code when it is loaded; convert it to "
-            f"{WEIGHTS_NAME} with transformers: {name}.from_pretrained(OLD_DIR).save_pretrained(NEW_DIR)"
+            f"{WEIGHTS_NAME} with transformers: "
+            f"{name}.from_pretrained(OLD_DIR).save_pretrained(NEW_DIR)"
         )
     if path.endswith(KERAS_SUFFIXES):
         raise InputError(
             f"{path}: is a file of Keras, which is not supported; "
             + (
-                f"convert it to {WEIGHTS_NAME} with transformers 4.46 and PyTorch: {name}.from_pretrained(OLD_DIR, "
-                "from_tf=True).save_pretrained(NEW_DIR)"
+                f"convert it to {WEIGHTS_NAME} with transformers 4.46 and PyTorch: "
+                f"{name}.from_pretrained(OLD_DIR, from_tf=True).save_pretrained(NEW_DIR)"
                 if os.path.basename(path) == KERAS_NAME
-                else "load it into its model of bert_tf, and save that with model.save_pretrained(DIRECTORY, tokenizer)"
+                else (
+                    "load it into its model of bert_tf, and save that with "
+                    "model.save_pretrained(DIRECTORY, tokenizer)"
+                )
             )
         )

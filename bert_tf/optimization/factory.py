@@ -131,7 +131,8 @@ def layerwise_factors(variables, num_layers, decay):
     """
     pairs = []
     for variable in variables:
-        layer, layers_above = re.search(r"bert/encoder/layer_(\d+)/", variable.name), 0
+        layer = re.search(r"bert/encoder/layer_(\d+)/", variable.name)
+        layers_above = 0
         if "bert/embeddings/" in variable.name:
             layers_above = num_layers
         elif layer:

@@ -170,7 +170,8 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
                 of_variables += [
                     self.add_variable_from_reference(variable, name) for variable in group
                 ]
-        self._first_moments, self._second_moments = moments["m"], moments["v"]
+        self._first_moments = moments["m"]
+        self._second_moments = moments["v"]
         self._built = True
 
     @property

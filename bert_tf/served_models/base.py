@@ -237,7 +237,8 @@ def check_features(features, config):
         check(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
         check(
             tf.shape(ids)[-1] <= config.max_position_embeddings,
-            f"input_ids have more columns than max_position_embeddings, {config.max_position_embeddings}",
+            "input_ids have more columns than max_position_embeddings, "
+            f"{config.max_position_embeddings}",
         ),
     ]
     for name, limit in limits.items():

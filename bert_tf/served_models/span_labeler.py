@@ -149,7 +149,8 @@ def extract_span_texts(pieces, rows, first, last):
       Tuple `(texts, starts, ends)`: string [A]; int32 [A], the half-open span in the context, in
       characters.
     """
-    starts, ends = tf.gather(pieces.byte_starts, first), tf.gather(pieces.byte_ends, last)
+    starts = tf.gather(pieces.byte_starts, first)
+    ends = tf.gather(pieces.byte_ends, last)
     contexts = tf.gather(pieces.texts, rows)
     as_written = tf.strings.substr(contexts, starts, ends - starts)
     before = tf.strings.length(
@@ -190,7 +191,9 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
         - 1
         - windows.lengths[:, tf.newaxis]
     )
-    starts, ends = starts - begin, ends - begin  # within the window
+    # Within the window.
+    starts = starts - begin
+    ends = ends - begin
     begins = show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
     begins &= (starts >= 0) & (starts < windows.lengths[:, tf.newaxis])
     lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, K, K]
@@ -214,10 +217,8 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     window = tf.minimum(places // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
     window += by_context.row_starts()[:, tf.newaxis]  # [B, K]
     to_piece = tf.gather(windows.starts, window) + ids.row_starts()[:, tf.newaxis]
-    start, end = (
-        places % pairs // tf.cast(num_positions, tf.int64),
-        places % tf.cast(num_positions, tf.int64),
-    )
+    start = places % pairs // tf.cast(num_positions, tf.int64)
+    end = places % tf.cast(num_positions, tf.int64)
     first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
     last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
     return [ragged.select_columns(value, scores > NO_SPAN) for value in (scores, first, last)]
@@ -240,7 +241,8 @@ def show_most_context(windows, positions, num_contexts):
         )
         return tf.gather(to_dense(those, 0), windows.rows)[:, tf.newaxis]
 
-    starts, lengths = group_by_context(windows.starts), group_by_context(windows.lengths)
+    starts = group_by_context(windows.starts)
+    lengths = group_by_context(windows.lengths)
     left = positions[..., tf.newaxis] - starts
     right = lengths - 1 - left
     # Double precision, as in Python, so that the same windows are equal.

@@ -70,7 +70,8 @@ def load_servable(
     Raises:
       InputError: If the checkpoint lacks weights of the task.
     """
-    kind, served_model = KINDS[metadata.kind], SERVED_MODELS[metadata.kind]
+    kind = KINDS[metadata.kind]
+    served_model = SERVED_MODELS[metadata.kind]
     if kind.name == MaskedLM.name and config.is_causal:
         raise InputError(
             "is not a masked LM; attention is causal in its config, so it predicts the next token",

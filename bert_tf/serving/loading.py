@@ -101,7 +101,8 @@ def load(
             return _load_checkpoint(path, kind, top_k=top_k, **options)
         for name, value in options.items():
             raise InputError(
-                f"has no effect with `path`={path}, whose settings are fixed by the export; omit it",
+                f"has no effect with `path`={path}, whose settings are fixed by the export; omit "
+                "it",
                 name,
                 value,
             )
@@ -117,14 +118,16 @@ def _load_checkpoint(
     """
     check_exists(path)
     check_loadable(path)
-    stored, tokenizer = task_metadata.read_to_serve(path), find_tokenizer(path)
+    stored = task_metadata.read_to_serve(path)
+    tokenizer = find_tokenizer(path)
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
     else:
         config_file = find_config(path) if bert_config_file is None else os.fspath(bert_config_file)
         if config_file is None:
             raise InputError(
-                f"contains no model with a {CONFIG_NAMES}; for other weights, set `bert_config_file`",
+                f"contains no model with a {CONFIG_NAMES}; for other weights, set "
+                "`bert_config_file`",
                 "path",
                 path,
             )

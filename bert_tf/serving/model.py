@@ -39,15 +39,15 @@ class LoadedModel:
             S, H], input_mask, int [B, S], and was_cut, bool [B]. None for exports, whose kind
             determines whether they return these.
         """
-        self.metadata, self.path = metadata, path
-        self.kind, self.limit, self.labels = (
-            metadata.kind,
-            metadata.max_seq_length,
-            metadata.labels or None,
-        )
+        self.metadata = metadata
+        self.path = path
+        self.kind = metadata.kind
+        self.limit = metadata.max_seq_length
+        self.labels = metadata.labels or None
         self._ranks = KINDS[self.kind].inputs(metadata.pairs)
         self.inputs = tuple(self._ranks)
-        self._answer, self._embed = answer, embed or self._embed_with_export
+        self._answer = answer
+        self._embed = embed or self._embed_with_export
         self._has_warned = False  # about truncated texts
 
     def __call__(self, **texts):
@@ -112,7 +112,8 @@ class LoadedModel:
           InputError: If this is an export of a task, which does not contain its encoder's outputs.
         """
         texts = to_texts("texts", texts)
-        embeddings, num_cut = [None] * len(texts), 0
+        embeddings = [None] * len(texts)
+        num_cut = 0
         for batch in _batches(
             sorted(range(len(texts)), key=lambda number: len(texts[number])), batch_size
         ):
@@ -123,8 +124,8 @@ class LoadedModel:
         if num_cut and not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"note: {self.path}: truncated {num_cut} of {len(texts)} texts to the model's limit, "
-                f"{self.limit} tokens (`max_seq_length`)",
+                f"note: {self.path}: truncated {num_cut} of {len(texts)} texts to the model's "
+                f"limit, {self.limit} tokens (`max_seq_length`)",
                 stacklevel=2,
             )
         return np.array(embeddings, np.float32) if embeddings else self._pool(*self._embed([])[:2])
@@ -132,8 +133,8 @@ class LoadedModel:
     def _embed_with_export(self, texts):
         if self.kind != Encoder.name or self._ranks != TEXT:
             raise InputError(
-                f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
-                "text embeddings; load its checkpoint"
+                f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot "
+                "compute text embeddings; load its checkpoint"
             )
         outputs = self._answer({"text": texts})
         return outputs["sequence_output"], outputs["input_mask"], outputs["was_cut"]

@@ -134,7 +134,8 @@ class KindClasses(collections.abc.Mapping):
     """
 
     def __init__(self, package, names):
-        self._package, self._names = package, names
+        self._package = package
+        self._names = names
 
     def __getitem__(self, kind):
         return getattr(importlib.import_module(f"{self._package}.{kind}"), self._names[kind])

@@ -38,7 +38,8 @@ class Encoder(Kind):
         sequence = np.zeros([len(rows), width, hidden_size], np.float32)
         for index, (row, output) in enumerate(zip(rows, outputs, strict=True)):
             count = len(row.ids)
-            mask[index, :count], ids[index, :count] = 1, row.ids
+            mask[index, :count] = 1
+            ids[index, :count] = row.ids
             sequence[index, :count] = output["sequence_output"][:count]
         pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
         answer = {

@@ -42,7 +42,8 @@ class MaskedLM(Kind):
         counts = np.array(list(map(len, positions)), np.int32)
         shape = [len(rows), max([1, *counts]), metadata.top_k]
         piece_ids = np.full(shape, tokenizer.pad_id, np.int32)
-        probabilities, pieces = np.zeros(shape, np.float32), np.full(shape, b"", object)
+        probabilities = np.zeros(shape, np.float32)
+        pieces = np.full(shape, b"", object)
         vectors = [
             output["sequence_output"][position]
             for output, row in zip(outputs, positions, strict=True)
@@ -51,7 +52,8 @@ class MaskedLM(Kind):
         if vectors:
             best = buckets.run_head(np.array(vectors))
             is_real = np.arange(shape[1]) < counts[:, np.newaxis]
-            piece_ids[is_real], probabilities[is_real] = best["piece_ids"], best["probabilities"]
+            piece_ids[is_real] = best["piece_ids"]
+            probabilities[is_real] = best["probabilities"]
             pieces[is_real] = encode_strings(
                 [[tokenizer.vocabulary[id_] for id_ in row] for row in best["piece_ids"]], shape[2]
             )

@@ -78,7 +78,8 @@ class TaskMetadata:
             self, "labels", tuple(self.labels) if isinstance(self.labels, list) else self.labels
         )
         for field in dataclasses.fields(self):
-            value, kinds = getattr(self, field.name), typing.get_args(field.type) or (field.type,)
+            value = getattr(self, field.name)
+            kinds = typing.get_args(field.type) or (field.type,)
             if field.name == "labels":
                 is_right = isinstance(value, tuple) and all(
                     isinstance(label, str) for label in value

@@ -78,9 +78,11 @@ def find_fullest_windows(windows):
     order; returns their numbers, int32 [P].
     """
     total = windows[-1].start + windows[-1].length
-    fullest, best = np.zeros(total, np.int32), np.full(total, -1.0)
+    fullest = np.zeros(total, np.int32)
+    best = np.full(total, -1.0)
     for number, (start, length) in enumerate(windows):
-        tokens, left = slice(start, start + length), np.arange(length)
+        tokens = slice(start, start + length)
+        left = np.arange(length)
         context = np.minimum(left, left[::-1]) + 0.01 * length  # float64, as in Python
         is_better = context > best[tokens]
         best[tokens][is_better] = context[is_better]
@@ -107,7 +109,8 @@ def find_spans(windows, n_best_size, max_answer_length):
         starts = starts[window.is_fullest[starts - window.begin]]
         lengths = ends - starts[:, np.newaxis] + 1
         row, column = np.nonzero((lengths >= 1) & (lengths <= max_answer_length))
-        starts, ends = starts[row], ends[column]
+        starts = starts[row]
+        ends = ends[column]
         candidates.append(
             Spans(
                 np.full(len(starts), number),

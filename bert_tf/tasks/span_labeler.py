@@ -31,7 +31,8 @@ class Context(NamedTuple):
     def span_text(self, first, last):
         """Extracts the text of tokens `first` to `last`, as `extract_span_texts` does: (text,
         start, end)."""
-        start, end = self.starts[first], self.ends[last]
+        start = self.starts[first]
+        end = self.ends[last]
         return _SEPARATORS.sub(" ", self.text[start:end]), start, end
 
 
@@ -65,9 +66,11 @@ class SpanLabeler(Kind):
 
     def answer(self, metadata, tokenizer, buckets, *texts):
         """See `Kind`."""
-        rows, requests = [], []
+        rows = []
+        requests = []
         for question, text in zip(*texts, strict=True):
-            context, query = split(tokenizer, text), tokenizer.ids(question)
+            context = split(tokenizer, text)
+            query = tokenizer.ids(question)
             truncated = query[: metadata.max_query_length]
             windows, was_cut = span_decoding.split_into_windows(
                 len(context.ids),
@@ -161,7 +164,9 @@ def normalize(text):
 
 def split(tokenizer, text):
     """Tokenizes a context word by word, as in the original; PlainTokenizer, str -> Context."""
-    ids, starts, ends = [], [], []
+    ids = []
+    starts = []
+    ends = []
     for match in _WORD.finditer(text):
         word_ids, word_starts, word_ends = tokenizer.ids_and_spans(match[0])
         ids += word_ids
@@ -190,13 +195,16 @@ def _answer(metadata, context, windows, rows, outputs):
     shifts = np.array(
         [window.start - row.begin for window, row in zip(windows, scored, strict=True)]
     )
-    scores, shifts = scores[best], shifts[spans.windows[best]]
+    scores = scores[best]
+    shifts = shifts[spans.windows[best]]
     texts = list(map(context.span_text, spans.starts[best] + shifts, spans.ends[best] + shifts))
     score = scores[0] if texts else np.float32(NO_SPAN)
     null_score_diff = min(row.start_scores[0] + row.end_scores[0] for row in scored) - score
     answer, begin, end = texts[0] if texts else ("", 0, 0)
     if metadata.version_2_with_negative and null_score_diff > metadata.null_score_diff_threshold:
-        answer, begin, end = "", 0, 0
+        answer = ""
+        begin = 0
+        end = 0
     distinct = {}
     for (text, *_), text_score in zip(texts, scores, strict=True):
         distinct.setdefault(text, text_score)

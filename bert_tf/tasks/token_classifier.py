@@ -43,10 +43,8 @@ class TokenClassifier(Kind):
             )
             for text, start, stop in windows
         ]
-        tags, scores = (
-            [[] for _ in words],
-            np.zeros([len(words), max([1, *map(len, words)])], np.float32),
-        )
+        tags = [[] for _ in words]
+        scores = np.zeros([len(words), max([1, *map(len, words)])], np.float32)
         was_cut = np.zeros(len(words), bool)
         for (text, start, stop), row, output in zip(windows, rows, buckets.run(rows), strict=True):
             firsts = 1 + np.cumsum([0, *map(len, pieces[text][start : stop - 1])])  # 1 for [CLS]

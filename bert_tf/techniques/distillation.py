@@ -17,7 +17,9 @@ import tensorflow as tf
 from bert_tf.layers import MASKED_SCORE
 from bert_tf.losses import EMPTY_BATCH_GUARD, Term, TotalLoss, count_predictions
 
-STUDENT, TEACHER = "student", "teacher"  # Keys in the outputs of a DistilledModel.
+# Keys in the outputs of a DistilledModel.
+STUDENT = "student"
+TEACHER = "teacher"
 LEAST_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
 
 
@@ -64,12 +66,10 @@ class DistilledModel:
     """
 
     def __init__(self, student, names, call_teacher, projection=None):
-        self._student, self._names, self._call_teacher, self._projection = (
-            student,
-            names,
-            call_teacher,
-            projection,
-        )
+        self._student = student
+        self._names = names
+        self._call_teacher = call_teacher
+        self._projection = projection
         self.compute_dtype = student.compute_dtype
 
     @property
@@ -169,7 +169,8 @@ def _compare_inner(name, outputs, features):
 
 def _compare_logits(kind, temperature, outputs, features):
     """Computes the loss of each item of the logits, float32; kind: key of LOGITS_LOSSES."""
-    student, teacher = outputs[STUDENT], outputs[TEACHER]
+    student = outputs[STUDENT]
+    teacher = outputs[TEACHER]
     if kind == "number":
         return tf.math.squared_difference(student["logits"], teacher["logits"])
     if kind == "sigmoid":  # divergences of each label's two outcomes, averaged over labels

@@ -15,7 +15,8 @@ def freeze(encoder, num_layers):
     Raises:
       InputError: If a layer to train shares its weights with one of them.
     """
-    frozen, others = encoder.encoder_layers[:num_layers], encoder.encoder_layers[num_layers:]
+    frozen = encoder.encoder_layers[:num_layers]
+    others = encoder.encoder_layers[num_layers:]
     if any(layer is other for layer in frozen for other in others):
         raise InputError(
             f"`freeze_layers`={num_layers}: the model's layers share weights; set 0 to freeze only "

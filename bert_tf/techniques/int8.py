@@ -19,7 +19,8 @@ from bert_tf.techniques.hooks import Hook, attach, detach
 
 LEAST_ELEMENTS = 1024  # The limit of LiteRT's converter: smaller matrices stay float32.
 WEIGHT_STEPS = 127.0
-LEAST_INPUT, MOST_INPUT = -128.0, 127.0
+LEAST_INPUT = -128.0
+MOST_INPUT = 127.0
 LAYERS = (Projection, Embeddings, LinearHead)
 
 
@@ -34,7 +35,8 @@ class FakeQuantization(Hook):
     """
 
     def __init__(self, is_on=None, norm=None):
-        self.is_on, self._norm = is_on, norm
+        self.is_on = is_on
+        self._norm = norm
 
     def product(self, x, kernel, multiply):
         if not _is_quantized(kernel):
@@ -82,7 +84,8 @@ def quantize_rows(x):
     steps = tf.where(
         least == most, 1.0, tf.math.divide_no_nan(MOST_INPUT - LEAST_INPUT, most - least)
     )
-    from_least, from_most = LEAST_INPUT + least * steps, MOST_INPUT + most * steps
+    from_least = LEAST_INPUT + least * steps
+    from_most = MOST_INPUT + most * steps
     zero = tf.where(
         from_least + from_most > 0, LEAST_INPUT - least * steps, MOST_INPUT - most * steps
     )
@@ -137,7 +140,8 @@ def _norms_before(encoder):
         raise InputError(
             "project_embedding_sum is True; a model with this projection cannot be trained for int8"
         )
-    norms, before = {}, encoder.embeddings.layer_norm
+    norms = {}
+    before = encoder.embeddings.layer_norm
     for layer in encoder.encoder_layers:
         norms |= {layer.attention.qkv: before, layer.intermediate: layer.attention_norm}
         before = layer.output_norm

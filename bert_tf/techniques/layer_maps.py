@@ -27,7 +27,8 @@ def map_layers(kind, num_student, num_teacher):
     if isinstance(kind, tuple):
         if len(kind) != num_student:
             raise InputError(
-                f"`layer_map`={_join(kind)}: lists {len(kind)} layers, but the student has {num_student}"
+                f"`layer_map`={_join(kind)}: lists {len(kind)} layers, but the student has "
+                f"{num_student}"
             )
         check_layers("layer_map", kind, num_teacher)
         return kind

@@ -40,7 +40,8 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
 
     def __init__(self, kernel, rank, scale, parts, seed, *, dtype=None):
         super().__init__(name="adapter", dtype=dtype)
-        self._scale, self._parts = scale, parts
+        self._scale = scale
+        self._parts = parts
         inputs, outputs = kernel.shape
 
         def draw(shape, dtype=tf.float32, **unused_keras_options):

@@ -52,7 +52,8 @@ class Mask(Hook):
     """
 
     def __init__(self, mask, width):
-        self._mask, self._width = mask, width
+        self._mask = mask
+        self._width = width
 
     def product(self, x, kernel, multiply):
         """See `Hook`; x: [T, N * width]."""

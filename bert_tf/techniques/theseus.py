@@ -37,7 +37,8 @@ class TheseusModel:
     """
 
     def __init__(self, student, teacher, draw):
-        self._student, self._draw = student, draw
+        self._student = student
+        self._draw = draw
         layers = teacher.encoder.encoder_layers
         ends = [
             last + 1
@@ -56,10 +57,8 @@ class TheseusModel:
         if not training:
             return self._student(features, training=False)
         encoder = self._student.encoder
-        uses_student, compute = (
-            tf.unstack(self._draw(len(encoder.encoder_layers))),
-            encoder.compute_layer,
-        )
+        uses_student = tf.unstack(self._draw(len(encoder.encoder_layers)))
+        compute = encoder.compute_layer
 
         def compute_layer(number, layer, x, *batch, seeds, **options):
             """Computes a group of the teacher's layers unless the student's layer is sampled.

@@ -33,7 +33,8 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
     room = max_seq_length - (2 if second is None else 3)
     count_a = first.row_lengths()
     if second is None:
-        keep_a, was_cut = tf.minimum(count_a, room), count_a > room
+        keep_a = tf.minimum(count_a, room)
+        was_cut = count_a > room
     else:
         count_b = second.row_lengths()
         keep_a = count_first(count_a, count_b, room)
@@ -42,7 +43,8 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
     # The sources of the rows: [CLS], [SEP], all first tokens, and all second tokens. Each part is a
     # start in them and a length.
     values = [tf.constant([tokenizer.cls_id, tokenizer.sep_id]), first.values]
-    once, after_first = tf.ones_like(keep_a), 2 + tf.size(first.values, tf.int64)
+    once = tf.ones_like(keep_a)
+    after_first = 2 + tf.size(first.values, tf.int64)
     parts = [(0 * once, once), (2 + first.row_starts(), keep_a), (once, once)]
     in_first = 2 + keep_a
     if second is not None:
@@ -59,7 +61,8 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
         max_seq_length if static_length else None,
     )
     column = tf.range(tf.shape(ids, tf.int64)[1])
-    is_used, is_first = column < in_row[:, tf.newaxis], column < in_first[:, tf.newaxis]
+    is_used = column < in_row[:, tf.newaxis]
+    is_first = column < in_first[:, tf.newaxis]
     return {
         "input_ids": ids,
         "input_mask": tf.cast(is_used, tf.int32),
@@ -195,7 +198,8 @@ def pack_windows(
         windows = split_into_windows(
             first, tf.fill([first.nrows()], tf.constant(room, tf.int64)), stride, max_windows
         )
-        texts, was_cut = [windows.ids], windows.was_cut
+        texts = [windows.ids]
+        was_cut = windows.was_cut
     else:
         count_a = first.row_lengths()
         keep_a = count_first(count_a, second.row_lengths(), room)

@@ -31,7 +31,9 @@ _LENGTH_BITS = 6
 
 # Slots of the flatbuffer table, in the field order of the schema.
 _FIELDS = 4
-_TRIE_SLOT, _ZERO_VALUE_SLOT, _POOL_SLOT = 1, 2, 3
+_TRIE_SLOT = 1
+_ZERO_VALUE_SLOT = 2
+_POOL_SLOT = 3
 
 
 def build(replacements):
@@ -44,7 +46,8 @@ def build(replacements):
     Returns:
       Bytes of the model, for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
     """
-    pool, values = bytearray(), {}
+    pool = bytearray()
+    values = {}
     trie_values = {"": _REPLACED}
     for character, replacement in replacements.items():
         if replacement not in trie_values:

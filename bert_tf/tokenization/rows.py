@@ -25,7 +25,8 @@ def pack(tokenizer, first, second, max_seq_length):
     `second` is None for a single text.
     """
     room = max_seq_length - (2 if second is None else 3)
-    keep_first, keep_second = min(len(first), room), 0
+    keep_first = min(len(first), room)
+    keep_second = 0
     if second:
         # Truncating the longer text leaves either the shorter one complete or half of the room to
         # each.
@@ -66,7 +67,8 @@ def split_words(lengths, room):
     Returns:
       List of (start, stop). First word of each window, and the word after its last one.
     """
-    starts, total = [], room
+    starts = []
+    total = room
     for word, length in enumerate(lengths):
         length = min(length, room)
         if total + length > room:

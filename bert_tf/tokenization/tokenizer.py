@@ -193,8 +193,9 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_acc
     tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case, strip_accents=strip_accents)
     if tokenizer.vocab_size > config.vocab_size:
         raise InputError(
-            f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has only "
-            f"{config.vocab_size} (vocab_size of the BERT config); set the vocabulary of this model"
+            f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has "
+            f"only {config.vocab_size} (vocab_size of the BERT config); set the vocabulary of "
+            "this model"
         )
     return tokenizer
 

@@ -222,7 +222,8 @@ def sigma_context():
       Tuple `(cased, ignored)` of lists of characters. A cased character that is also ignored is
       only in `ignored`; dropped characters are in neither.
     """
-    cased, ignored = [], []
+    cased = []
+    ignored = []
     for character in changeable_characters():
         if not is_dropped(character) and f"A{character}Σ".lower().endswith("ς"):
             (cased if f"{character}Σ".lower().endswith("ς") else ignored).append(character)

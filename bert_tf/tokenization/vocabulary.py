@@ -52,8 +52,8 @@ def read_vocabulary(path):
     missing = [piece for piece in SPECIAL_PIECES if piece not in known]
     if missing:
         raise InputError(
-            f"{path}: has no line {', '.join(missing)} among its {len(vocabulary)} lines; BERT requires "
-            f"all of {', '.join(SPECIAL_PIECES)}"
+            f"{path}: has no line {', '.join(missing)} among its {len(vocabulary)} lines; BERT "
+            f"requires all of {', '.join(SPECIAL_PIECES)}"
         )
     return vocabulary
 
@@ -76,19 +76,20 @@ def describe_lines(vocabulary, vocab_size=None):
 
     `vocab_size`: int. Number of IDs of the model, or None.
     """
-    ids, messages = index_tokens(vocabulary), []
+    ids = index_tokens(vocabulary)
+    messages = []
     first = next(
         (id_ for id_, token in enumerate(vocabulary) if not token or ids[token] != id_), None
     )
     if first is not None:
         messages.append(
-            f"line {first + 1} is blank or occurs again; such lines count as IDs, and the last of equal "
-            "lines is used, as in the original BERT"
+            f"line {first + 1} is blank or occurs again; such lines count as IDs, and the last of "
+            "equal lines is used, as in the original BERT"
         )
     if vocab_size and count_ids(vocabulary) < vocab_size:
         messages.append(
-            f"has {count_ids(vocabulary):,} entries, fewer than vocab_size of the model ({vocab_size:,}); "
-            "the model's other IDs are unused"
+            f"has {count_ids(vocabulary):,} entries, fewer than vocab_size of the model "
+            f"({vocab_size:,}); the model's other IDs are unused"
         )
     return messages
 
@@ -104,7 +105,8 @@ def _read_piece(line, location):
     piece = text.strip()
     if len(piece.removeprefix(SUFFIX_INDICATOR).encode()) > MAX_PIECE_BYTES:
         raise InputError(
-            f"{location}: the token has {len(piece.encode())} bytes; the maximum is {MAX_PIECE_BYTES}"
+            f"{location}: the token has {len(piece.encode())} bytes; the maximum is "
+            f"{MAX_PIECE_BYTES}"
         )
     return piece
 
@@ -125,8 +127,8 @@ def check_casing(lower_case, checkpoint):
     if folder and expected != bool(lower_case):
         raise InputError(
             f"`do_lower_case`={bool(lower_case)} conflicts with {checkpoint}: {folder} was "
-            f"trained on {'lowercased' if expected else 'cased'} text; set `do_lower_case`={expected}, or rename the "
-            "directory if its name is wrong"
+            f"trained on {'lowercased' if expected else 'cased'} text; set "
+            f"`do_lower_case`={expected}, or rename the directory if its name is wrong"
         )
 
 

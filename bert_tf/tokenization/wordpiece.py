@@ -282,5 +282,6 @@ def _lower_sigma(texts):
 def _final_sigma_pattern():
     cased, ignored = unicode_rules.sigma_context()
     other = "[^" + unicode_rules.regex_class(cased + ignored)[1:]
-    cased, ignored = unicode_rules.regex_class(cased), unicode_rules.regex_class(ignored)
+    cased = unicode_rules.regex_class(cased)
+    ignored = unicode_rules.regex_class(ignored)
     return f"({cased}{ignored}*)Σ({ignored}*(?:{other}|$))"

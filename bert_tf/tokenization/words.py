@@ -128,7 +128,10 @@ class PlainTokenizer:
         ]
         spaces = [position for position, character in enumerate(text) if is_whitespace(character)]
         remaining = [*sorted({*sources, *spaces}), len(text)]
-        ids, starts, ends, first_byte = [], [], [], 0
+        ids = []
+        starts = []
+        ends = []
+        first_byte = 0
         for word in split_text(text, *casing):
             offsets = list(
                 itertools.accumulate((len(part.encode()) for part in word), initial=first_byte)
@@ -152,7 +155,8 @@ class PlainTokenizer:
         unknown = [(self.unk_id, 0, len(word))]
         if len(word) > MAX_WORD_CHARACTERS:
             return unknown
-        pieces, start = [], 0
+        pieces = []
+        start = 0
         while start < len(word):
             prefix = SUFFIX_INDICATOR if start else ""
             for end in range(min(len(word), start + self._longest), start, -1):

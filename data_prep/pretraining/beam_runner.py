@@ -93,7 +93,8 @@ def create_options(runner, beam_options="", num_workers=None):
         from distributed.comm import get_address_host_port
 
         values = options.get_all_options()
-        path, address = values["scheduler_file"], values["address"]
+        path = values["scheduler_file"]
+        address = values["address"]
         if path and not os.path.exists(path):  # Dask would wait for it forever.
             raise InputError(f"`beam_options`={beam_options}: {path}: does not exist")
         try:
@@ -168,13 +169,13 @@ def check_paths(runner, paths):
             continue
         if runner == "dataflow":
             raise InputError(
-                f"`runner`=dataflow: {path}: must be a path that begins with gs://, because Dataflow "
-                "workers cannot open files of this machine"
+                f"`runner`=dataflow: {path}: must be a path that begins with gs://, because "
+                "Dataflow workers cannot open files of this machine"
             )
         if not os.path.isabs(path):
             raise InputError(
-                f"`runner`={runner}: {path}: must be an absolute path, because workers run in another "
-                "directory"
+                f"`runner`={runner}: {path}: must be an absolute path, because workers run in "
+                "another directory"
             )
 
 

@@ -48,11 +48,9 @@ def tokenize(blocks, tokenizer):
       tokenizer: BertTokenizer. Its `tokenize` is called on batches of lines.
     """
     dtype = np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
-    tokens, lengths, documents = (
-        [np.zeros(0, dtype)],
-        [np.zeros(0, np.int64)],
-        [np.zeros(0, np.int64)],
-    )
+    tokens = [np.zeros(0, dtype)]
+    lengths = [np.zeros(0, np.int64)]
+    documents = [np.zeros(0, np.int64)]
     num_documents = num_bytes = num_garbled = 0
 
     for block in blocks:

@@ -84,19 +84,21 @@ def run(settings):
     finished = [shards_lib.read_finished(shard) for shard in shards]
     if None in finished:
         raise OSError(
-            f"{settings.output_files[0]}: {finished.count(None)} of {len(shards)} shards do not exist after "
-            "the run; workers must write to a file system that this machine can read"
+            f"{settings.output_files[0]}: {finished.count(None)} of {len(shards)} shards do not "
+            "exist after the run; workers must write to a file system that this machine can read"
         )
     counts = sum(finished, shards_lib.Counts())
     lines = counts.to_lines(settings.instances)
     if missing:
-        seconds, num_bytes = time.perf_counter() - start, sum(shard.num_bytes for shard in missing)
+        seconds = time.perf_counter() - start
+        num_bytes = sum(shard.num_bytes for shard in missing)
         suffix = (
             f" for {len(missing)} of {len(shards)} shards" if len(missing) < len(shards) else ""
         )
         lines.insert(
             2,
-            f"took     {seconds:.1f} s{suffix}, {num_bytes / 1e6 / seconds:.2f} MB of text per second",
+            f"took     {seconds:.1f} s{suffix}, {num_bytes / 1e6 / seconds:.2f} MB of text per "
+            "second",
         )
     announce("\n".join(lines))
     return counts, missing
@@ -253,13 +255,13 @@ def _announce_plan(settings, shards, missing):
     """Reports, before any work, the differences from a plain run."""
     if len(shards) > settings.num_output_shards:
         announce(
-            f"`max_shard_mb`: splitting {sum(shard.num_bytes for shard in shards) / 1e6:,.1f} MB of text into "
-            f"{len(shards)} shards, beginning with {shards[0].files[0]}"
+            f"`max_shard_mb`: splitting {sum(shard.num_bytes for shard in shards) / 1e6:,.1f} MB "
+            f"of text into {len(shards)} shards, beginning with {shards[0].files[0]}"
         )
     if not missing:
         announce(f"{settings.output_files[0]}: is complete; to create it again, delete its files")
     elif len(missing) < len(shards):
         announce(
-            f"{settings.output_files[0]}: resuming; {len(shards) - len(missing)} of {len(shards)} shards are "
-            f"finished, {len(missing)} are missing"
+            f"{settings.output_files[0]}: resuming; {len(shards) - len(missing)} of {len(shards)} "
+            f"shards are finished, {len(missing)} are missing"
         )

@@ -58,8 +58,8 @@ def plan_parts(paths, num_parts=1, max_bytes=0):
         end = start + _count_bytes_to_next_document(_select(paths, sizes, start, total), max_bytes)
         if end >= total:
             raise InputError(
-                f"{total:,} bytes of text cannot be split into {num_parts} shards: too few documents; "
-                f"{FEWER_SHARDS}"
+                f"{total:,} bytes of text cannot be split into {num_parts} shards: too few "
+                f"documents; {FEWER_SHARDS}"
             )
         ends.append(end)
     return [
@@ -98,9 +98,11 @@ def create_empty_error(input_file):
 
 def _select(paths, sizes, start, stop):
     """Returns bytes start to stop - 1 of the concatenated files, as a tuple of FileRange."""
-    ranges, file_start = [], 0
+    ranges = []
+    file_start = 0
     for path, size in zip(paths, sizes, strict=True):
-        first, last = max(start - file_start, 0), min(stop - file_start, size)
+        first = max(start - file_start, 0)
+        last = min(stop - file_start, size)
         if first < last:
             ranges.append(FileRange(path, first, last))
         file_start += size
@@ -120,8 +122,8 @@ def _count_bytes_to_next_document(part, max_bytes):
             break
         if max_bytes and position > max_bytes:
             raise InputError(
-                f"{path}: contains no end of a document in {position:,} bytes; {REQUIREMENT}; to keep the "
-                "complete text in memory, set `max_shard_mb`=0"
+                f"{path}: contains no end of a document in {position:,} bytes; {REQUIREMENT}; to "
+                "keep the complete text in memory, set `max_shard_mb`=0"
             )
     return position
 

@@ -18,16 +18,17 @@ class JobSettings(Settings):
 
     input_file: str | None = setting(
         None,
-        "Text files: comma-separated paths, glob patterns, or directories, whose files are all read except "
-        "hidden ones. UTF-8 with one sentence per line and a blank line after each document; without it, the "
-        "document continues in the next file. Files that end in .gz are decompressed.",
+        "Text files: comma-separated paths, glob patterns, or directories, whose files are all "
+        "read except hidden ones. UTF-8 with one sentence per line and a blank line after each "
+        "document; without it, the document continues in the next file. Files that end in .gz are "
+        "decompressed.",
         required=True,
         role=roles.INPUT_FILES,
     )
     output_file: str | None = setting(
         None,
-        "TFRecord files to write, comma-separated; records are distributed among them in turn. With several "
-        "shards, train.tfrecord becomes train-00000-of-00012.tfrecord and so on.",
+        "TFRecord files to write, comma-separated; records are distributed among them in turn. "
+        "With several shards, train.tfrecord becomes train-00000-of-00012.tfrecord and so on.",
         required=True,
         changeable=None,
     )
@@ -43,43 +44,45 @@ class JobSettings(Settings):
     )
     strip_accents: bool | None = setting(
         None,
-        "Strip accents. Defaults to --do_lower_case. The two differ for some models, such as lowercase German "
-        "models that keep umlauts.",
+        "Strip accents. Defaults to --do_lower_case. The two differ for some models, such as "
+        "lowercase German models that keep umlauts.",
     )
     recipe: str | None = setting(
         None,
-        "Published recipe for records: a set of flags, which the script prints. Explicit flags take precedence. "
-        "original, original_128: BERT. roberta: RoBERTa. Use the same value for training.",
+        "Published recipe for records: a set of flags, which the script prints. Explicit flags "
+        "take precedence. original, original_128: BERT. roberta: RoBERTa. Use the same value for "
+        "training.",
         recipes=RECIPES,
         changeable=None,
     )
     instances: InstanceSettings = dataclasses.field(default_factory=InstanceSettings)
     random_seed: int = setting(
         12345,
-        "Seed of all random numbers, any 64-bit integer. The same seed and input create the same records. For "
-        "a single shard, a negative seed creates the same records as its absolute value, as with Python's "
-        "random.Random.",
+        "Seed of all random numbers, any 64-bit integer. The same seed and input create the same "
+        "records. For a single shard, a negative seed creates the same records as its absolute "
+        "value, as with Python's random.Random.",
         most=LARGEST_SEED,
     )
     num_output_shards: int = setting(
         1,
-        "Number of shards of about equal size, each from consecutive documents. Random next sentences come from the "
-        "same shard.",
+        "Number of shards of about equal size, each from consecutive documents. Random next "
+        "sentences come from the same shard.",
         lower=1,
         changeable=None,
     )
     max_shard_mb: float = setting(
         32.0,
-        "Maximum text per shard in MB, not counting the rest of its last document; a larger text results in "
-        "more shards. A process that creates shards requires 0.85 GB plus, with a dupe_factor of 10, five "
-        "times this. 0 for no limit, with the complete text in memory.",
+        "Maximum text per shard in MB, not counting the rest of its last document; a larger text "
+        "results in more shards. A process that creates shards requires 0.85 GB plus, with a "
+        "dupe_factor of 10, five times this. 0 for no limit, with the complete text in memory.",
         lower=0,
         changeable=None,
     )
     num_workers: int | None = setting(
         None,
-        "Number of processes that create shards, with `runner` local or direct; at most one per shard. Defaults "
-        "to one per core, and fewer for a small text. The output does not depend on it.",
+        "Number of processes that create shards, with `runner` local or direct; at most one per "
+        "shard. Defaults to one per core, and fewer for a small text. The output does not depend "
+        "on it.",
         lower=1,
         changeable=None,
     )
@@ -90,16 +93,18 @@ class JobSettings(Settings):
     )
     runner: str = setting(
         "local",
-        "Where to create shards; the output does not depend on it. local: on this machine. The other runners "
-        "are Apache Beam's (pip install -e '.[beam]'; for dask, '.[dask]'). direct: also on this machine, to "
-        "try Beam. dask: the cluster of --beam_options=--dask_client_address=tcp://HOST:PORT. The "
-        "workers of a cluster must be able to open all paths, and must have this project installed.",
+        "Where to create shards; the output does not depend on it. local: on this machine. The "
+        "other runners are Apache Beam's (pip install -e '.[beam]'; for dask, '.[dask]'). direct: "
+        "also on this machine, to try Beam. dask: the cluster of "
+        "--beam_options=--dask_client_address=tcp://HOST:PORT. The workers of a cluster must be "
+        "able to open all paths, and must have this project installed.",
         choices=RUNNERS,
         changeable=None,
     )
     beam_options: str = setting(
         "",
-        "Options for Apache Beam, as on a command line: '--region=europe-west4 --temp_location=gs://bucket/tmp'.",
+        "Options for Apache Beam, as on a command line: '--region=europe-west4 "
+        "--temp_location=gs://bucket/tmp'.",
         changeable=None,
     )
 
@@ -118,8 +123,8 @@ class JobSettings(Settings):
             value = getattr(self.instances, name)
             if value != getattr(InstanceSettings, name):
                 raise InputError(
-                    "has no effect with `masking`=dynamic, whose records contain no masks; set it for "
-                    "training",
+                    "has no effect with `masking`=dynamic, whose records contain no masks; set it "
+                    "for training",
                     name,
                     value,
                 )

@@ -99,19 +99,27 @@ class Counts:
         """Describes the counts for the user, as a list of lines; `settings`: InstanceSettings."""
         written = f"{self.num_records:,} records"
         if settings.pack_sequences:
-            written += f" with {self.num_sequences:,} sequences, {self.num_sequences / self.num_records:.2f} per record"
+            written += (
+                f" with {self.num_sequences:,} sequences, "
+                f"{self.num_sequences / self.num_records:.2f} per record"
+            )
         masked = (
             f", {self.num_masked / self.num_real:.1%} of these masked"
             if self.num_masked
             else ", unmasked"
         )
-        label, sentence_label = "", settings.objective_spec.sentence_label
+        label = ""
+        sentence_label = settings.objective_spec.sentence_label
         if sentence_label:
-            label = f", {self.num_random_next / self.num_sequences:.1%} {records.SENTENCE_LABELS[sentence_label][1]}"
+            label = (
+                f", {self.num_random_next / self.num_sequences:.1%} "
+                f"{records.SENTENCE_LABELS[sentence_label][1]}"
+            )
         lines = [
             f"read     {self.num_documents:,} documents, {self.num_sentences:,} sentences, "
             f"{self.num_tokens:,} tokens ({self.num_unknown / self.num_tokens:.2%} [UNK])",
-            f"wrote    {written}: {self.num_real / self.num_ids:.1%} non-padding tokens{masked}{label}",
+            f"wrote    {written}: {self.num_real / self.num_ids:.1%} non-padding "
+            f"tokens{masked}{label}",
         ]
         if self.num_predictions_cut:
             lines.append(
@@ -122,8 +130,8 @@ class Counts:
             lines.append(f"note: {describe_dropped_bytes(self.num_garbled)}")
         if self.num_unknown > MAX_UNKNOWN_FRACTION * self.num_tokens:
             lines.append(
-                f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]; check that the "
-                "vocabulary and its casing match the text"
+                f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]; "
+                "check that the vocabulary and its casing match the text"
             )
         return lines
 
@@ -183,7 +191,10 @@ def check_documents(num_documents, shard, settings):
     fewest = settings.instances.objective_spec.fewest_documents
     if num_documents >= fewest:
         return
-    requirement = "random next sentences require at least two documents; only blank lines separate documents, not files"
+    requirement = (
+        "random next sentences require at least two documents; only blank lines separate "
+        "documents, not files"
+    )
     if shard.of > 1:
         documents = ("no document", "one document")[num_documents]
         reason = f"{requirement}; " if fewest > 1 else ""

@@ -45,7 +45,8 @@ def inspect(path, settings, vocabulary=None):
         message names the file and the problem.
       OSError: If the file cannot be read.
     """
-    sums, layout = collections.Counter(), None
+    sums = collections.Counter()
+    layout = None
     with files.at(path).open() as file:
         for number, (_, record) in enumerate(read_records(path, file, files.at(path).size())):
             place = f"{path}, record {number:,}"
@@ -59,7 +60,8 @@ def inspect(path, settings, vocabulary=None):
             layout.add(values, sums)
             if number < settings.num_records:
                 print(
-                    f"{place}: {layout.describe(values)}\n  {' '.join(layout.mark_tokens(values, vocabulary))}"
+                    f"{place}: {layout.describe(values)}\n  "
+                    f"{' '.join(layout.mark_tokens(values, vocabulary))}"
                 )
     return f"{path}: {layout.summarize(sums)}"
 
@@ -75,7 +77,8 @@ class _Layout:
         self._label = next(
             (label for label in schema.SENTENCE_LABELS if f"{label}_labels" in features), None
         )
-        self._is_packed, has_masks = "positions" in features, "masked_lm_positions" in features
+        self._is_packed = "positions" in features
+        has_masks = "masked_lm_positions" in features
         most_packed = int(self._is_packed)
         if self._is_packed and self._label:
             most_packed = len(features[f"{self._label}_labels"].int64_list.value)
@@ -86,9 +89,13 @@ class _Layout:
             expected = schema.unmasked_pretraining_features(
                 length, sentence_label=self._label, most_packed=most_packed
             )
-        self._kind = f"{'' if has_masks else 'unmasked '}{'packed ' if self._is_packed else ''}pre-training records"
+        self._kind = (
+            f"{'' if has_masks else 'unmasked '}{'packed ' if self._is_packed else ''}pre-training "
+            "records"
+        )
         if "label_ids" in features:
-            expected, self._kind = schema.classification_features(length), "classification records"
+            expected = schema.classification_features(length)
+            self._kind = "classification records"
         self._lengths = {feature.name: feature.length for feature in expected}
         self._floats = {feature.name for feature in expected if feature.is_float}
         if self._lengths.keys() != set(features):
@@ -124,7 +131,8 @@ class _Layout:
                 if lengths.get(name) != self._lengths.get(name)
             )
             raise InputError(
-                f"{place}: {name} has {lengths.get(name, 0)} numbers, not {self._lengths.get(name, 0)}"
+                f"{place}: {name} has {lengths.get(name, 0)} numbers, not "
+                f"{self._lengths.get(name, 0)}"
             )
         for name, numbers in values.items():
             if name != "label_ids" and min(numbers, default=0) < 0:
@@ -135,7 +143,8 @@ class _Layout:
                 ("input_ids", "masked_lm_ids"),
                 (
                     len(vocabulary),
-                    "the size of `vocab_file`; set the vocabulary that the records were created with",
+                    "the size of `vocab_file`; set the vocabulary that the records were created "
+                    "with",
                 ),
             )
         for name, (limit, meaning) in limits.items():
@@ -160,7 +169,8 @@ class _Layout:
         """Returns a one-line summary of all records."""
         sizes = ", ".join(f"{name} {size}" for name, size in self._sizes.items() if size)
         statistics = [
-            f"{sums['tokens'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"
+            f"{sums['tokens'] / (sums['records'] * self._sizes['max_seq_length']):.1%} "
+            "non-padding tokens"
         ]
         if "masked_lm_positions" in self._lengths:
             statistics.append(f"{sums['masked'] / max(1, sums['tokens']):.1%} of these masked")
@@ -181,7 +191,8 @@ class _Layout:
     def describe(self, values):
         """Returns a one-line description of a record."""
         parts = [
-            f"{_count_positive(values['input_mask'])} of {len(values['input_ids'])} tokens are non-padding"
+            f"{_count_positive(values['input_mask'])} of {len(values['input_ids'])} tokens are "
+            "non-padding"
         ]
         num_sequences = max(values["input_mask"])
         if self._is_packed:

@@ -35,13 +35,14 @@ def read_records(path, file, size):
         stop = offset + HEADER.size + length + FOOTER.size
         if not is_complete or stop > size:
             raise InputError(
-                f"{path}: is truncated; contains {number:,} complete records up to byte {offset:,}, and "
-                "part of another one"
+                f"{path}: is truncated; contains {number:,} complete records up to byte "
+                f"{offset:,}, and part of another one"
             )
         record = file.read(length)
         if compute_checksum(record) != FOOTER.unpack(file.read(FOOTER.size))[0]:
             raise InputError(
-                f"{path}: record {number:,}, at byte {offset:,}, is corrupted: its checksum is wrong"
+                f"{path}: record {number:,}, at byte {offset:,}, is corrupted: its checksum is "
+                "wrong"
             )
         yield offset, record
         offset = stop

@@ -13,7 +13,8 @@ class InspectionSettings(Settings):
 
     input_file: str | None = setting(
         None,
-        "TFRecord files: comma-separated paths, glob patterns, or directories, also accepted without this flag.",
+        "TFRecord files: comma-separated paths, glob patterns, or directories, also accepted "
+        "without this flag.",
         required=True,
         role=roles.INPUT_FILES,
     )

@@ -23,14 +23,21 @@ from data_prep.compilation import compile_function
 
 HEADER = struct.Struct("<QI")
 FOOTER = struct.Struct("<I")
-LENGTH_BYTES, CHECKSUM_BYTES = 8, 4  # Per frame.
+# Per frame.
+LENGTH_BYTES = 8
+CHECKSUM_BYTES = 4
 CRC_BYTES = 8  # Bytes processed per checksum step.
 POLYNOMIAL = 0x82F63B78  # Castagnoli polynomial, bits reversed.
 MASK_DELTA = 0xA282EAD8  # See tensorflow/core/lib/hash/crc32c.h.
 # Tags from tensorflow/core/example/example.proto and feature.proto: field << 3 | 2, for a field
 # with a length.
-EXAMPLE_FEATURES, FEATURES_ENTRY, ENTRY_KEY, ENTRY_VALUE, LIST_VALUE = 0x0A, 0x0A, 0x0A, 0x12, 0x0A
-FEATURE_FLOATS, FEATURE_INTS = 0x12, 0x1A
+EXAMPLE_FEATURES = 0x0A
+FEATURES_ENTRY = 0x0A
+ENTRY_KEY = 0x0A
+ENTRY_VALUE = 0x12
+LIST_VALUE = 0x0A
+FEATURE_FLOATS = 0x12
+FEATURE_INTS = 0x1A
 MAX_HEADER_BYTES = 64  # Per feature without its name, and per record.
 
 
@@ -190,7 +197,8 @@ def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
     """Writes a tf.train.Example at position `place` of `out`; returns the position after it."""
     total = first = 0
     for i in range(len(layout)):
-        is_float, length = layout[i, 0], layout[i, 1]
+        is_float = layout[i, 0]
+        length = layout[i, 1]
         size = 4 * length
         if not is_float:
             size = length
@@ -206,12 +214,10 @@ def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
     place = put_length(out, place, EXAMPLE_FEATURES, total)
     first = first_byte = 0
     for i in range(len(layout)):
-        is_float, length, name_start, name_stop = (
-            layout[i, 0],
-            layout[i, 1],
-            layout[i, 2],
-            layout[i, 3],
-        )
+        is_float = layout[i, 0]
+        length = layout[i, 1]
+        name_start = layout[i, 2]
+        name_stop = layout[i, 3]
         list_size = length_size(sizes[i])
         value_size = length_size(list_size)
         name = length_size(name_stop - name_start)

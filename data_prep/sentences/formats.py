@@ -11,7 +11,8 @@ from bert_tf.files import replace_surrogates
 from data_prep.reading import read_blocks
 
 FORMATS = ("text", "json", "doc")
-BEGIN, END = "<doc ", "</doc>"
+BEGIN = "<doc "
+END = "</doc>"
 
 
 def detect_format(path):
@@ -54,7 +55,9 @@ def read_paragraphs(lines, text_format, path, decoder):
     Raises:
       InputError: If a line of a JSON file is not an object with a text.
     """
-    position, header = 0, ""  # The line with <doc ...>, until the first paragraph.
+    # The line with <doc ...>, until the first paragraph.
+    position = 0
+    header = ""
     for encoded in lines:
         line = decoder(encoded, is_first=not position)
         paragraphs = (line,)
@@ -79,8 +82,8 @@ def _read_json_line(line, position, path):
     text = content.get("text") if isinstance(content, dict) else None
     if not isinstance(text, str):
         raise InputError(
-            f"{path}: the line from byte {position:,} is not a JSON object with a string for the key "
-            "text; correct it, rename the key of the text, or set `format`=text"
+            f"{path}: the line from byte {position:,} is not a JSON object with a string for the "
+            "key text; correct it, rename the key of the text, or set `format`=text"
         )
     return *_unescape(replace_surrogates(text)).split("\n"), ""
 

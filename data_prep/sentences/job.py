@@ -19,7 +19,8 @@ from data_prep.pretraining.parts import shard_file
 from data_prep.reading import read_blocks
 from data_prep.sentences import formats, splitting
 
-OUTPUT_FILE, SHARD_FILE = "sentences.txt", "sentences-00000-of-00001.txt"
+OUTPUT_FILE = "sentences.txt"
+SHARD_FILE = "sentences-00000-of-00001.txt"
 OUTPUT_FILES = r"sentences(-\d{5,}-of-\d{5,})?\.txt"
 
 
@@ -57,7 +58,10 @@ def run(settings):
         for path in input_files
     ]
     total = sum(files.at(path).size() for path in input_files)
-    counts, decoder, output, position = Counts(), LineDecoder(), 0, 0
+    counts = Counts()
+    decoder = LineDecoder()
+    output = 0
+    position = 0
     files.at(settings.output_dir).make_dirs()
     with contextlib.ExitStack() as stack:
         outputs = [stack.enter_context(new_file(path, "wb")) for path in output_files]
@@ -85,8 +89,8 @@ def run(settings):
                 position = bar.n
         if not counts.num_documents:
             raise InputError(
-                f"no sentence in {settings.input_file}; input files must have text in one of the formats "
-                "of `format`"
+                f"no sentence in {settings.input_file}; input files must have text in one of the "
+                "formats of `format`"
             )
         if output + 1 < len(outputs):
             raise InputError(

@@ -17,28 +17,29 @@ class SentenceSettings(Settings):
 
     input_file: str | None = setting(
         None,
-        "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "
-        "except hidden ones. Files that end in .gz are decompressed.",
+        "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files "
+        "are all read except hidden ones. Files that end in .gz are decompressed.",
         required=True,
         role=roles.INPUT_FILES,
     )
     output_dir: str | None = setting(
         None,
-        "Directory for the sentences, created if it does not exist: sentences.txt, or several shards with names "
-        "such as sentences-00000-of-00012.txt.",
+        "Directory for the sentences, created if it does not exist: sentences.txt, or several "
+        "shards with names such as sentences-00000-of-00012.txt.",
         required=True,
         role=roles.OUTPUT_FOLDER,
     )
     language: str = setting(
         "en",
-        "Language of the text: a lowercase code of Wikipedia, such as en, ko, zh, ja, or hi. For unknown "
-        "languages, the rules of English apply.",
+        "Language of the text: a lowercase code of Wikipedia, such as en, ko, zh, ja, or hi. For "
+        "unknown languages, the rules of English apply.",
     )
     format: str = setting(
         "auto",
-        "Format of the text. text: one paragraph per line, and a blank line between documents. json: a JSON "
-        "object per line, a document with the key text. doc: WikiExtractor's documents, from a line with <doc "
-        "...> to </doc>. auto: detect the format of each file from its first line that is not blank.",
+        "Format of the text. text: one paragraph per line, and a blank line between documents. "
+        "json: a JSON object per line, a document with the key text. doc: WikiExtractor's "
+        "documents, from a line with <doc ...> to </doc>. auto: detect the format of each file "
+        "from its first line that is not blank.",
         choices=("auto", *formats.FORMATS),
     )
     num_output_shards: int = setting(

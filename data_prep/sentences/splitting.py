@@ -20,7 +20,8 @@ def split_paragraph(paragraph, language):
     Returns:
       List of str, without white space at both ends.
     """
-    sentences, start = [], 0
+    sentences = []
+    start = 0
     while start < len(paragraph):
         window = paragraph[start : start + WINDOW]
         parts = sentencex.segment(language, window)

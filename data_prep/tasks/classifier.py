@@ -35,7 +35,8 @@ XNLI_LANGUAGES = (
     "vi",
     "zh",
 )
-CUSTOM, XNLI = f"task_name={glue.CUSTOM} or data_file", "task_name=xnli"
+CUSTOM = f"task_name={glue.CUSTOM} or data_file"
+XNLI = "task_name=xnli"
 MOST_LABELS = 8  # Number of labels to name in a message.
 # Label names in Hugging Face's datasets for labels that are 0 and 1 in the published files.
 HUB_NAMES = {
@@ -56,8 +57,8 @@ class Settings(TaskSettings):
 
     data_file: str | None = setting(
         None,
-        "File of your own texts and labels: CSV, TSV, or JSON lines (.jsonl) with a header or keys of any names. "
-        "A part of it is for development.",
+        "File of your own texts and labels: CSV, TSV, or JSON lines (.jsonl) with a header or "
+        "keys of any names. A part of it is for development.",
         not_with=("data_dir", "do_predict; predict with run.predict"),
         role=roles.INPUT_FILE,
     )
@@ -76,21 +77,23 @@ class Settings(TaskSettings):
     )
     data_dir: str | None = setting(
         None,
-        "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks, .csv or .jsonl if there "
-        "is no .tsv. Required without --data_file.",
+        "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks, .csv or "
+        ".jsonl if there is no .tsv. Required without --data_file.",
         required="without data_file",
         role=roles.INPUT_FOLDER,
     )
     task_name: str | None = setting(
         None,
-        "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, xnli, sick_e (entailment), or sick_r "
-        "(relatedness, a number), in the published format; ax, the diagnostic data of GLUE, to predict with a "
-        "model of MNLI; or custom, for your own files with a header. Required without --data_file.",
+        "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, xnli, sick_e "
+        "(entailment), or sick_r (relatedness, a number), in the published format; ax, the "
+        "diagnostic data of GLUE, to predict with a model of MNLI; or custom, for your own files "
+        "with a header. Required without --data_file.",
         required="without data_file",
     )
     text_a_column: str | None = setting(
         None,
-        "For your own data: column of the text. By default, a column with a common name, such as text or review.",
+        "For your own data: column of the text. By default, a column with a common name, such as "
+        "text or review.",
         needs=CUSTOM,
     )
     text_b_column: str | None = setting(
@@ -98,8 +101,8 @@ class Settings(TaskSettings):
     )
     label_column: str | None = setting(
         None,
-        "For your own data: column of the label or number. By default, a column with a common name, such as "
-        "label or category.",
+        "For your own data: column of the label or number. By default, a column with a common "
+        "name, such as label or category.",
         needs=CUSTOM,
     )
     regression: bool = setting(
@@ -121,15 +124,16 @@ class Settings(TaskSettings):
     )
     max_windows: int | None = setting(
         None,
-        "Read texts in up to this number of overlapping windows of --max_seq_length, and pool their logits, in "
-        "training and in serving; 8, for example. The windows of a text are in memory together. For pairs, this "
-        "applies to the second text. By default, texts are truncated, as in the original BERT.",
+        "Read texts in up to this number of overlapping windows of --max_seq_length, and pool "
+        "their logits, in training and in serving; 8, for example. The windows of a text are in "
+        "memory together. For pairs, this applies to the second text. By default, texts are "
+        "truncated, as in the original BERT.",
         lower=1,
     )
     window_stride: int | None = setting(
         None,
-        "With --max_windows: tokens between the starts of two windows of a text. Defaults to half of "
-        "--max_seq_length.",
+        "With --max_windows: tokens between the starts of two windows of a text. Defaults to half "
+        "of --max_seq_length.",
         lower=1,
         needs="max_windows",
         rare=True,
@@ -185,21 +189,24 @@ class ClassifierData(TaskData):
 
         Prints the assumed labels if the model's labels have no names or another order.
         """
-        metadata, labels = self.metadata, self.dataset.labels
+        metadata = self.metadata
+        labels = self.dataset.labels
         if metadata and metadata.has_generic_labels and metadata.labels != labels:
             print(
-                f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in this order",
+                f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in "
+                "this order",
                 file=sys.stderr,
             )
         if self.dataset.name != glue.CUSTOM and labels != glue.find_task(self.dataset.name).labels:
             print(
-                f"note: the label order of the model differs from that of {self.dataset.name}; using the order of "
-                f"the model: {', '.join(labels)}",
+                f"note: the label order of the model differs from that of {self.dataset.name}; "
+                f"using the order of the model: {', '.join(labels)}",
                 file=sys.stderr,
             )
 
     def _read_examples(self, split):
-        settings, is_custom = self.settings, self.dataset.name == glue.CUSTOM
+        settings = self.settings
+        is_custom = self.dataset.name == glue.CUSTOM
         if not settings.data_file:
             return glue.read_examples(
                 self.dataset, settings.data_dir, split, is_custom and split == "dev"
@@ -221,11 +228,9 @@ class ClassifierData(TaskData):
 
         Tells what it found.
         """
-        path, fraction, layout = (
-            self.settings.data_file,
-            self.settings.dev_fraction,
-            self.dataset.first_split,
-        )
+        path = self.settings.data_file
+        fraction = self.settings.dev_fraction
+        layout = self.dataset.first_split
         examples = glue.read_examples(
             self.dataset, "", "train", allow_unknown=self.metadata is not None
         )
@@ -238,7 +243,10 @@ class ClassifierData(TaskData):
             )
         is_dev = data_file.choose_development_rows(examples.labels, fraction)
         names = [layout.text_a, *([layout.text_b] if layout.text_b else [])]
-        text = f"{path}: {len(examples):,} rows; texts: {tables.list_names(names)}; labels: {layout.label}"
+        text = (
+            f"{path}: {len(examples):,} rows; texts: {tables.list_names(names)}; labels: "
+            f"{layout.label}"
+        )
         if examples.labels.ndim == 1 and self.dataset.labels:
             counts = np.bincount(
                 examples.labels[examples.labels >= 0], minlength=len(self.dataset.labels)
@@ -250,8 +258,8 @@ class ClassifierData(TaskData):
             text += f", and {len(counts) - MOST_LABELS:,} more" * (len(counts) > MOST_LABELS)
         print(text, file=sys.stderr)
         print(
-            f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for development "
-            f"(--dev_fraction={fraction:g})",
+            f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for "
+            f"development (--dev_fraction={fraction:g})",
             file=sys.stderr,
         )
         return examples, is_dev
@@ -276,8 +284,8 @@ class ClassifierData(TaskData):
             notes.append(f"{examples.num_empty:,} rows have an empty text")
         if examples.num_unknown:
             notes.append(
-                f"{examples.num_unknown:,} rows have a label that the training data lacks and count as "
-                "misclassified"
+                f"{examples.num_unknown:,} rows have a label that the training data lacks and "
+                "count as misclassified"
             )
         if examples.num_garbled:
             notes.append(describe_dropped_bytes(examples.num_garbled))
@@ -288,7 +296,8 @@ class ClassifierData(TaskData):
     def _read_windows(self, examples, tokenizer):
         """Returns the features of examples that are read in windows, and notes about them, a
         list of str."""
-        max_windows, notes = self.window_settings["max_windows"], []
+        max_windows = self.window_settings["max_windows"]
+        notes = []
         features, counts, was_cut = text_features.convert_texts_to_windows(
             examples.text_a,
             examples.text_b,
@@ -300,8 +309,8 @@ class ClassifierData(TaskData):
         if counts.max() > 1:
             notes.append(
                 f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
-                f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows on average, "
-                f"at most {counts.max()}"
+                f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows "
+                f"on average, at most {counts.max()}"
             )
         if was_cut.any():
             notes.append(
@@ -311,14 +320,16 @@ class ClassifierData(TaskData):
         return features, notes
 
     def _read_unlabeled(self, path, tokenizer):
-        decoder, is_pair = LineDecoder(), bool(self.metadata.pairs)
+        decoder = LineDecoder()
+        is_pair = bool(self.metadata.pairs)
         rows = [line.split("\t") for line in read_lines(path, decoder) if line.strip()]
         decoder.tell(path)
         for number, row in enumerate(rows, 1):
             if len(row) != 1 + is_pair:
                 raise InputError(
-                    f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the teacher "
-                    f"requires {'two texts, separated by a tab,' if is_pair else 'one text'} per line"
+                    f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the "
+                    "teacher requires "
+                    f"{'two texts, separated by a tab,' if is_pair else 'one text'} per line"
                 )
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
         return text_features.convert_texts_to_features(
@@ -423,8 +434,8 @@ def order_labels(task_name, labels, model_labels):
             return in_order
     predicted, required = (", ".join(names) or "a number" for names in (model_labels, labels))
     raise InputError(
-        f"`task_name`={task_name}: the model was trained for another task; it predicts {predicted}, but "
-        f"the task requires {required}"
+        f"`task_name`={task_name}: the model was trained for another task; it predicts "
+        f"{predicted}, but the task requires {required}"
     )
 
 

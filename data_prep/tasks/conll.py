@@ -88,7 +88,9 @@ def read_sentences(path, token_column=0, label_column=None):
     rows = list(read_rows(path, decoder))
     if is_treebank(path):
         sentences = [words for block in group_rows(rows) if (words := select_words(path, block))]
-        documents, token_column, column = None, FORM, TREEBANK_LABELS.get(label_column)
+        documents = None
+        token_column = FORM
+        column = TREEBANK_LABELS.get(label_column)
     else:
         sentences, documents = _select_rows(path, rows, token_column, label_column)
         column = label_column
@@ -148,8 +150,8 @@ def select_words(path, block):
         columns = row.split("\t")
         if len(columns) != NUM_TREEBANK_COLUMNS:
             raise InputError(
-                f"{path}:{line}: has {len(columns)} columns separated by tabs, but CoNLL-U requires "
-                f"{NUM_TREEBANK_COLUMNS}"
+                f"{path}:{line}: has {len(columns)} columns separated by tabs, but CoNLL-U "
+                f"requires {NUM_TREEBANK_COLUMNS}"
             )
         if "-" in columns[0] or "." in columns[0]:
             continue
@@ -167,7 +169,10 @@ def _select_rows(path, rows, token_column, label_column):
       number of the document of each sentence.
     """
     columns = (token_column,) if label_column is None else (token_column, label_column)
-    sentences, documents, document, first = [], [], 0, None
+    sentences = []
+    documents = []
+    document = 0
+    first = None
     for block in group_rows(rows):
         for is_start, group in itertools.groupby(
             block, lambda row: row[1].startswith(DOCUMENT_START)
@@ -190,7 +195,8 @@ def to_iob2(labels):
     An entity begins at B- and S-, and at an I- or E- that does not follow an entity of its type.
     This rule is as lenient as in conlleval, so any label sequence is converted to a valid one.
     """
-    converted, type_before = [], None
+    converted = []
+    type_before = None
     for label in labels:
         if label == OUTSIDE:
             converted.append(label)
@@ -283,6 +289,6 @@ def _check_entity_labels(path, lines, labels):
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
         if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
             raise InputError(
-                f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix B-, I-, "
-                "E-, or S-, as in other rows"
+                f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix "
+                "B-, I-, E-, or S-, as in other rows"
             )

@@ -64,14 +64,16 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
     taken.add(text_a)
     rest = [name for name in header if name not in taken]
     if len(header) == 2 and len(rest) == 1:
-        text_a, label = text_a or rest[0], label or rest[0]
+        text_a = text_a or rest[0]
+        label = label or rest[0]
     for setting, what, column in (
         ("text_a_column", "the texts", text_a),
         ("label_column", "the labels", label),
     ):
         if column is None and (has_labels or setting != "label_column"):
             raise InputError(
-                f"{path}: which column has {what}? Set `{setting}` to one of {tables.list_names(header)}"
+                f"{path}: which column has {what}? Set `{setting}` to one of "
+                f"{tables.list_names(header)}"
             )
     return text_a, label
 
@@ -90,7 +92,8 @@ def choose_development_rows(labels, fraction):
     strata = (
         labels if labels.ndim == 1 and labels.dtype == np.int32 else np.zeros(len(labels), np.int32)
     )
-    is_chosen, generator = np.zeros(len(labels), bool), np.random.default_rng(SEED)
+    is_chosen = np.zeros(len(labels), bool)
+    generator = np.random.default_rng(SEED)
     for label in np.unique(strata):
         rows = generator.permutation(np.flatnonzero(strata == label))
         count = round(fraction * len(rows)) or int(fraction > 0 and len(rows) > 1)

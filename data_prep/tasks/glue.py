@@ -122,7 +122,8 @@ def select_examples(examples, rows):
     The counts are of these rows, except for lines and broken rows.
     """
     select = lambda column: column and list(itertools.compress(column, rows))
-    text_a, text_b = select(examples.text_a), select(examples.text_b)
+    text_a = select(examples.text_a)
+    text_b = select(examples.text_b)
     return dataclasses.replace(
         examples,
         guids=select(examples.guids),
@@ -225,9 +226,13 @@ def read_examples(task, data_dir, split, allow_unknown=False):
     _check_exists(path, data_dir, layout.file, advises_data_file=split != "test")
     ids = {label: number for number, label in enumerate(task.labels)}
     ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
-    guids, text_a, text_b, labels = [], [], [], []
+    guids = []
+    text_a = []
+    text_b = []
+    labels = []
     num_empty = num_broken = num_unknown = 0
-    decoder, has_labels = files.LineDecoder(), layout.label is not None and split != "test"
+    decoder = files.LineDecoder()
+    has_labels = layout.label is not None and split != "test"
     for line, number, row in _select_rows(path, layout, task.skip_broken_rows, decoder):
         if row is None:
             num_broken += 1
@@ -257,8 +262,8 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         num_unknown = np.count_nonzero(unknown)
         if num_unknown and not known.any():
             raise InputError(
-                f"{path}: contains none of the labels {tables.list_names(task.labels)}; check the label "
-                "column"
+                f"{path}: contains none of the labels {tables.list_names(task.labels)}; check the "
+                "label column"
             )
         if task.label_separator and not num_unknown:
             labels = known
@@ -291,9 +296,11 @@ def _select_rows(path, layout, skip_broken, decoder=None):
         layout.only and layout.only[0],
     ]
     rows = tables.read_rows(path, decoder)
-    first_number, width = 0, None
+    first_number = 0
+    width = None
     if layout.header:
-        first_number, header = 1, next(rows, (1, []))[1]
+        first_number = 1
+        header = next(rows, (1, []))[1]
         if any(isinstance(column, str) for column in columns):
             columns = [
                 tables.find_position(column, header, path) if isinstance(column, str) else column
@@ -307,7 +314,8 @@ def _select_rows(path, layout, skip_broken, decoder=None):
         elif len(fields) < num_required:
             if not skip_broken:
                 raise InputError(
-                    f"{path}:{line}: must have at least {num_required} columns, but has {len(fields)}"
+                    f"{path}:{line}: must have at least {num_required} columns, but has "
+                    f"{len(fields)}"
                 )
             yield line, number, None
             continue

@@ -59,8 +59,8 @@ class Settings(TaskSettings):
     )
     data_format: str = setting(
         "swag",
-        "swag: CSV with the columns sent1, sent2, ending0, ending1, ..., and label. race: JSON files with the "
-        "keys article, questions, options, and answers.",
+        "swag: CSV with the columns sent1, sent2, ending0, ending1, ..., and label. race: JSON "
+        "files with the keys article, questions, options, and answers.",
         choices=("swag", "race"),
     )
 
@@ -158,7 +158,10 @@ def read_swag(path, has_labels=True):
             f"{tables.list_names(header)}"
         )
     answers = header.index("label") if has_labels and "label" in header else None
-    guids, text_a, text_b, labels = [], [], [], []
+    guids = []
+    text_a = []
+    text_b = []
+    labels = []
     for number, (line, fields) in enumerate(rows):
         tables.check_width(path, line, fields, len(header))
         # Written by pandas: its index has no name.
@@ -187,7 +190,10 @@ def read_race(path, has_labels=True):
         different number of options, or if its answer is not an option. The message names the file,
         and the question if applicable.
     """
-    guids, text_a, text_b, labels = [], [], [], []
+    guids = []
+    text_a = []
+    text_b = []
+    labels = []
     for file in _find_race_files(path):
         article = _read_article(file)
         answers = article.get("answers") if has_labels else None
@@ -247,7 +253,8 @@ def _read_article(path):
         isinstance(article.get(key), kind) for key, kind in kinds.items()
     ):
         raise InputError(
-            f"{path}: must be an object with the keys article (a string), questions, and options (lists)"
+            f"{path}: must be an object with the keys article (a string), questions, and options "
+            "(lists)"
         )
     num_questions = len(article["questions"])
     if not isinstance(article.get("answers", []), list):
@@ -255,7 +262,8 @@ def _read_article(path):
     for key in ("options", "answers"):
         if key in article and len(article[key]) != num_questions:
             raise InputError(
-                f"{path}: must have {num_questions} {key}, one per question, but has {len(article[key])}"
+                f"{path}: must have {num_questions} {key}, one per question, but has "
+                f"{len(article[key])}"
             )
     return article
 

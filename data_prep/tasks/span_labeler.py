@@ -34,8 +34,8 @@ class Settings(TaskSettings):
     )
     predict_file: str | None = setting(
         None,
-        "SQuAD JSON to evaluate and predict, such as dev-v1.1.json or test-v1.1.json. Required with --do_eval "
-        "and --do_predict.",
+        "SQuAD JSON to evaluate and predict, such as dev-v1.1.json or test-v1.1.json. Required "
+        "with --do_eval and --do_predict.",
         required="do_eval or do_predict",
         role=roles.INPUT_FILE,
     )
@@ -44,12 +44,14 @@ class Settings(TaskSettings):
     )
     max_query_length: int = setting(
         64,
-        "Maximum length of a question in tokens; longer questions are truncated. Less than --max_seq_length - 3.",
+        "Maximum length of a question in tokens; longer questions are truncated. Less than "
+        "--max_seq_length - 3.",
         lower=1,
     )
     n_best_size: int = setting(
         20,
-        "Number of starts and ends to try in each window, and of answers per question in nbest_predictions.json.",
+        "Number of starts and ends to try in each window, and of answers per question in "
+        "nbest_predictions.json.",
         lower=1,
         changeable=True,
         rare=True,
@@ -62,23 +64,24 @@ class Settings(TaskSettings):
     )
     null_score_diff_threshold: float = setting(
         0.0,
-        "With --version_2_with_negative: a question has no answer if the score of no answer exceeds the score of "
-        "the best answer by more than this.",
+        "With --version_2_with_negative: a question has no answer if the score of no answer "
+        "exceeds the score of the best answer by more than this.",
         needs="version_2_with_negative",
         not_with="use_best_threshold",
         changeable=True,
     )
     use_best_threshold: bool = setting(
         False,
-        "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold. Only for "
-        "development data.",
+        "Use the threshold with the best F1 on --predict_file instead of "
+        "--null_score_diff_threshold. Only for development data.",
         needs="version_2_with_negative",
         changeable=True,
         rare=True,
     )
     answer_metric: str = setting(
         "squad",
-        "squad: the official evaluation. korquad: KorQuAD's evaluation, whose F1 counts characters.",
+        "squad: the official evaluation. korquad: KorQuAD's evaluation, whose F1 counts "
+        "characters.",
         choices=("squad", "korquad"),
         not_with="version_2_with_negative",
         changeable=True,
@@ -120,8 +123,8 @@ class SpanLabelerData(TaskData):
         )
         if counts["not_found"]:
             warn(
-                f"{path}: {counts['not_found']:,} questions are skipped, because their answer is not at its "
-                "answer_start in the context"
+                f"{path}: {counts['not_found']:,} questions are skipped, because their answer is "
+                "not at its answer_start in the context"
             )
         if counts["empty"]:
             warn(f"{path}: {counts['empty']:,} questions are empty or have an empty context")

@@ -33,7 +33,8 @@ def read_rows(path, decoder=None):
         not a JSON object with the keys of the first one. The message names the file, and the line
         if applicable.
     """
-    decoder, width = decoder or files.LineDecoder(), None
+    decoder = decoder or files.LineDecoder()
+    width = None
     if path.lower().endswith(JSON_LINES):
         rows = _read_json_rows(read_objects(path, decoder), path)
     elif is_csv(path):
@@ -140,8 +141,8 @@ def _read_json_rows(objects, path):
             yield number, keys
         if any(key not in row for key in keys):
             raise InputError(
-                f"{path}:{number}: must be a JSON object with the keys {list_names(keys)}, as in the "
-                "first line"
+                f"{path}:{number}: must be a JSON object with the keys {list_names(keys)}, as in "
+                "the first line"
             )
         yield number, [_to_text(row[key]) for key in keys]
 

@@ -70,7 +70,9 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
       InputError: See `check_length`.
     """
     check_length(text_b is not None, max_seq_length)
-    parts, rows, was_cut = [], [np.zeros([0], np.int64)], []
+    parts = []
+    rows = [np.zeros([0], np.int64)]
+    was_cut = []
     for batch in _iterate_batches(len(text_a)):
         second = None if text_b is None else tokenizer.tokenize(text_b[batch])
         encoded, row, cut = tokenization.pack_windows(
@@ -103,8 +105,8 @@ def check_length(is_pair, max_seq_length):
     shortest = 5 if is_pair else 3
     if max_seq_length < shortest:
         raise InputError(
-            f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], and a "
-            "token of each text"
+            f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], "
+            "and a token of each text"
         )
 
 
@@ -121,8 +123,8 @@ def describe_truncated(rows, lengths, is_pair, max_seq_length):
     if not excess.any():
         return []
     return [
-        f"{np.count_nonzero(excess):,} {rows} are longer than --max_seq_length={max_seq_length} and are truncated: "
-        f"{excess.sum():,} of all {lengths.sum():,} tokens are dropped"
+        f"{np.count_nonzero(excess):,} {rows} are longer than --max_seq_length={max_seq_length} "
+        f"and are truncated: {excess.sum():,} of all {lengths.sum():,} tokens are dropped"
     ]
 
 

@@ -13,8 +13,8 @@ from data_prep.tasks import conll, word_features
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
 WORDS_FILE = (
-    "File with one word per line, columns separated by tabs or spaces, and an empty line after each "
-    "sentence, or a treebank in CoNLL-U format (.conllu)"
+    "File with one word per line, columns separated by tabs or spaces, and an empty line after "
+    "each sentence, or a treebank in CoNLL-U format (.conllu)"
 )
 
 
@@ -42,19 +42,21 @@ class Settings(TaskSettings):
     )
     label_column: int = setting(
         -1,
-        "Column of the label, optional in --test_file: entities in IOB1, IOB2, or IOBES format, or other labels.",
+        "Column of the label, optional in --test_file: entities in IOB1, IOB2, or IOBES format, "
+        "or other labels.",
     )
     treebank_column: str | None = setting(
         None,
-        "For treebanks (.conllu): column of the label. upos: universal part of speech. xpos: part of speech in "
-        "the tag set of the language. feats: all morphological features of a word as one label. Required for "
-        "treebanks.",
+        "For treebanks (.conllu): column of the label. upos: universal part of speech. xpos: part "
+        "of speech in the tag set of the language. feats: all morphological features of a word as "
+        "one label. Required for treebanks.",
         choices=tuple(conll.TREEBANK_LABELS),
     )
     document_context: bool = setting(
         False,
-        "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead of sentences. "
-        "Each word is trained and predicted in the window with the most context around it.",
+        "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead "
+        "of sentences. Each word is trained and predicted in the window with the most context "
+        "around it.",
     )
 
 
@@ -72,7 +74,8 @@ class TokenClassifierData(TaskData):
         return conll.find_label_names(self.examples("train"))
 
     def _read_examples(self, split):
-        path, column = getattr(self.settings, f"{split}_file"), self.settings.treebank_column
+        path = getattr(self.settings, f"{split}_file")
+        column = self.settings.treebank_column
         if conll.is_treebank(path) and column is None:
             raise InputError(
                 f"`treebank_column` is required for the treebank `{split}_file`={path}; set "
@@ -80,7 +83,8 @@ class TokenClassifierData(TaskData):
             )
         if column is not None and not conll.is_treebank(path):
             raise InputError(
-                f"requires treebanks, but `{split}_file`={path} does not end in {conll.TREEBANK_SUFFIX}",
+                f"requires treebanks, but `{split}_file`={path} does not end in "
+                f"{conll.TREEBANK_SUFFIX}",
                 "treebank_column",
                 column,
             )
@@ -98,7 +102,8 @@ class TokenClassifierData(TaskData):
 
     def read(self, split, tokenizer):
         """See TaskData."""
-        sentences, document_context = self.examples(split), self.settings.document_context
+        sentences = self.examples(split)
+        document_context = self.settings.document_context
         features, num_truncated = word_features.convert_sentences_to_features(
             sentences,
             self.labels,
@@ -109,7 +114,10 @@ class TokenClassifierData(TaskData):
         )
         notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
         if document_context:
-            notes += f" in {len(features['input_ids']):,} windows of {len(set(sentences.documents)):,} documents"
+            notes += (
+                f" in {len(features['input_ids']):,} windows of {len(set(sentences.documents)):,} "
+                "documents"
+            )
         elif len(features["input_ids"]) > len(sentences):
             notes += (
                 f" in {len(features['input_ids']):,} rows; sentences longer than --max_seq_length="
@@ -118,7 +126,10 @@ class TokenClassifierData(TaskData):
         if num_truncated:
             notes += f"; {num_truncated:,} words are longer than a row and are truncated"
         if num_unknown := int((features["label_ids"] == word_features.UNKNOWN_WORD).sum()):
-            notes += f"; {num_unknown:,} words have a label that the training data lacks and count as misclassified"
+            notes += (
+                f"; {num_unknown:,} words have a label that the training data lacks and count as "
+                "misclassified"
+            )
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)

@@ -72,7 +72,8 @@ def convert_sentences_to_features(
     rows = []  # IDs and label IDs of the tokens of each row.
     for begin, end in find_bounds(sentences):
         for start, stop, first, last in split(list(map(len, word_ids[begin:end])), max_tokens):
-            row_ids, row_labels = [], []
+            row_ids = []
+            row_labels = []
             for word in range(begin + start, begin + stop):
                 is_counted = begin + first <= word < begin + last
                 row_labels += [
@@ -103,8 +104,8 @@ def _find_documents(sentences):
     """Yields start and stop of each document of Sentences among their words."""
     if not any(sentences.documents or ()):
         raise InputError(
-            f"`document_context`=True: requires rows that begin with {DOCUMENT_START}, one per document, "
-            f"but {sentences.path} contains none"
+            f"`document_context`=True: requires rows that begin with {DOCUMENT_START}, one per "
+            f"document, but {sentences.path} contains none"
         )
     bounds = zip(sentences.documents, _find_sentences(sentences), strict=True)
     for _, group in itertools.groupby(bounds, lambda document: document[0]):
@@ -117,7 +118,8 @@ def _split_sentence(lengths, max_tokens):
 
     See `compute_windows`; all words of a part count.
     """
-    starts, room = [0], max_tokens
+    starts = [0]
+    room = max_tokens
     for word, length in enumerate(lengths):
         if length > room:
             starts.append(word)
@@ -145,7 +147,8 @@ def compute_windows(lengths, max_tokens):
       order of the windows.
     """
     offsets = [0, *itertools.accumulate(lengths)]  # Start of each word, and end of the last one.
-    num_words, bounds = len(lengths), []
+    num_words = len(lengths)
+    bounds = []
     start = 0
     while True:
         stop = bisect.bisect_right(offsets, offsets[start] + max_tokens) - 1
@@ -159,7 +162,9 @@ def compute_windows(lengths, max_tokens):
             stop, max(start + 1, bisect.bisect_left(offsets, offsets[start] + max_tokens // 2))
         )
     bounds.append((bisect.bisect_left(offsets, offsets[-1] - max_tokens), num_words))
-    best, number = [], 0  # Best window of each word; the first for ties.
+    # Best window of each word; the first for ties.
+    best = []
+    number = 0
     for word in range(num_words):
         while number + 1 < len(bounds) and (
             _count_context(offsets, word, *bounds[number + 1])

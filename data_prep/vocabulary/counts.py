@@ -56,7 +56,10 @@ def count_words(paths, settings):
     Raises:
       InputError: If a .gz file is damaged, or a file is UTF-16. The message names the file.
     """
-    words, characters, num_dropped, num_garbled = collections.Counter(), collections.Counter(), 0, 0
+    words = collections.Counter()
+    characters = collections.Counter()
+    num_dropped = 0
+    num_garbled = 0
     progress = tqdm(
         total=sum(files.at(path).size() for path in paths),
         desc="counting words",

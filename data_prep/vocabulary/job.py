@@ -68,12 +68,14 @@ def run(settings):
     content = "".join(f"{entry}\n" for entry in entries).encode()
     if files.at(settings.vocab_file).exists() and files.read_bytes(settings.vocab_file) != content:
         raise InputError(
-            "is another vocabulary, which records and models may use; delete it, or choose another path",
+            "is another vocabulary, which records and models may use; delete it, or choose "
+            "another path",
             "vocab_file",
             settings.vocab_file,
         )
     with files.new_file(settings.vocab_file, "wb") as file:
         file.write(content)
     announce(
-        f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; {time.monotonic() - started:.1f} s"
+        f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; "
+        f"{time.monotonic() - started:.1f} s"
     )

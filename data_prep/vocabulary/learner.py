@@ -8,7 +8,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from bert_tf.errors import InputError
 from bert_tf.tokenization.unicode_rules import is_cjk, is_punctuation
 
-BEFORE_UNUSED, AFTER_UNUSED = ["[PAD]"], ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+BEFORE_UNUSED = ["[PAD]"]
+AFTER_UNUSED = ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 # Further, rarer words hardly influence the merges, while the learner's memory grows by about 0.5 kB
 # per word.
@@ -57,8 +58,9 @@ def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progre
     smallest = len(specials) + len(characters)
     if vocab_size < smallest:
         raise InputError(
-            f"`vocab_size`={vocab_size}: must be at least {smallest}, for {len(specials)} special entries and "
-            f"{len(characters)} entries for the characters of the text; increase it or `min_count`"
+            f"`vocab_size`={vocab_size}: must be at least {smallest}, for {len(specials)} special "
+            f"entries and {len(characters)} entries for the characters of the text; increase it "
+            "or `min_count`"
         )
     tokens = _merge_tokens(
         counts.words, characters, vocab_size - len(specials), min_count, show_progress
@@ -99,8 +101,8 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     ]
     if len(slots) <= num_unused:
         raise InputError(
-            f"`num_unused`={num_unused}: `initial_vocab` has only {len(slots)} [unusedN] entries, so "
-            "none remain to replace"
+            f"`num_unused`={num_unused}: `initial_vocab` has only {len(slots)} [unusedN] entries, "
+            "so none remain to replace"
         )
     known = set(vocabulary)
     savings = {}
@@ -119,7 +121,8 @@ def count_tokens(word, vocabulary):
 
     `vocabulary` is a set.
     """
-    start, num_tokens = 0, 0
+    start = 0
+    num_tokens = 0
     while start < len(word):
         end = len(word)
         prefix = "##" if start else ""
@@ -127,7 +130,8 @@ def count_tokens(word, vocabulary):
             end -= 1
         if end == start:
             return 0
-        start, num_tokens = end, num_tokens + 1
+        start = end
+        num_tokens = num_tokens + 1
     return num_tokens
 
 

@@ -17,8 +17,8 @@ class VocabularySettings(Settings):
 
     input_file: str | None = setting(
         None,
-        "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files are all read "
-        "except hidden ones. Files that end in .gz are decompressed.",
+        "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files "
+        "are all read except hidden ones. Files that end in .gz are decompressed.",
         required=True,
         role=roles.INPUT_FILES,
     )
@@ -27,8 +27,8 @@ class VocabularySettings(Settings):
     )
     vocab_size: int | None = setting(
         None,
-        f"Number of entries, the same as vocab_size of the model. Defaults to {DEFAULT_VOCAB_SIZE}, or with "
-        "`initial_vocab` to its size.",
+        "Number of entries, the same as vocab_size of the model. Defaults to "
+        f"{DEFAULT_VOCAB_SIZE}, or with `initial_vocab` to its size.",
         lower=1,
         most=MOST_ENTRIES,
     )
@@ -46,15 +46,15 @@ class VocabularySettings(Settings):
     )
     num_unused: int | None = setting(
         None,
-        f"Number of [unusedN] entries, for later words. Defaults to {DEFAULT_NUM_UNUSED}. With `initial_vocab`, "
-        "number of its [unusedN] entries to keep; defaults to 0.",
+        f"Number of [unusedN] entries, for later words. Defaults to {DEFAULT_NUM_UNUSED}. With "
+        "`initial_vocab`, number of its [unusedN] entries to keep; defaults to 0.",
         lower=0,
         most=MOST_ENTRIES,
     )
     initial_vocab: str | None = setting(
         None,
-        "Existing vocabulary: words of the text replace its [unusedN] entries, and all other entries keep their "
-        "IDs, so that its checkpoint remains compatible.",
+        "Existing vocabulary: words of the text replace its [unusedN] entries, and all other "
+        "entries keep their IDs, so that its checkpoint remains compatible.",
         role=roles.INPUT_FILE,
     )
     num_workers: int | None = setting(

@@ -82,7 +82,9 @@ def _measure_texts(observer, settings):
         return observer.sum_measures(observer.compute_attention(features), features)
 
     step = _trace(compute_sums)
-    sums, num_texts, num_cut = (0.0, 0.0), 0, 0
+    sums = (0.0, 0.0)
+    num_texts = 0
+    num_cut = 0
     for window in _read_windows(reading.read_texts(settings.input_file, settings.treebank), "text"):
         for features, was_cut in reading.text_batches(
             observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
@@ -153,7 +155,8 @@ def _measure_curve(model, num_examples):
 
 def _score_orders(model, layer_of, orders):
     """Returns the points of the curve. `layer_of`: int [K]; `orders`: dict of name -> int [K]."""
-    network, task = model.make_model(), model.task
+    network = model.make_model()
+    task = model.task
     counts = np.unique(np.linspace(0, len(layer_of), CURVE_POINTS + 1).round().astype(int)).tolist()
     masks = [
         tf.Variable(tf.ones([int((layer_of == layer).sum())]))
@@ -342,7 +345,8 @@ def _draw_relations(folder, relations):
     """
     rows = _choose_directions(relations, MAX_RELATIONS)
     figure = plots.create_figure(figsize=(9, 1.5 + 0.34 * len(rows)), layout="constrained")
-    panel, places = figure.subplots(), np.arange(len(rows))
+    panel = figure.subplots()
+    places = np.arange(len(rows))
     for shift, label, color, prefix in (
         (-0.2, "best head", "C0", ""),
         (0.2, "best offset", "C7", "offset_"),

@@ -119,7 +119,8 @@ class Observer:
         self.servable = load_servable(
             **settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded"
         )
-        self.metadata, self.kind = self.servable.metadata, self.servable.kind
+        self.metadata = self.servable.metadata
+        self.kind = self.servable.kind
         self.tokenizer = self.servable.tokenizer
         self.encoder = getattr(self.servable.model, "encoder", self.servable.model)
         layers = [

@@ -127,7 +127,8 @@ def _format_prediction(each):
     ...]}, or None."""
     if each.answer is None:
         return None
-    answer, expected = each.answer, each.question.expected
+    answer = each.answer
+    expected = each.question.expected
     if "tags" in answer:
         rows = [[word, tag] for word, tag in zip(answer["words"], answer["tags"], strict=True)]
         summary = f"{sum(tag != 'O' for tag in answer['tags'])} of {len(rows)} words are tagged"
@@ -145,11 +146,9 @@ def _format_prediction(each):
         summary = answer.get("label", ", ".join(answer.get("labels", ())) or "no label")
     else:  # numbers
         values = [value for name, value in answer.items() if name != "was_cut"]
-        rows, summary = (
-            [],
-            ", ".join(
-                f"{value:.3f}" if isinstance(value, float) else str(value) for value in values
-            ),
+        rows = []
+        summary = ", ".join(
+            f"{value:.3f}" if isinstance(value, float) else str(value) for value in values
         )
     known = "" if expected is None else f"; expected: {expected or 'no answer'}"
     return {"summary": f"Prediction: {summary}{known}", "rows": rows}

@@ -24,7 +24,9 @@ from run.evaluation import plots
 from run.settings.training import DeviceSettings
 from run.training import strategies
 
-EPOCHS, LEARNING_RATE = 20, 2e-3  # The learning rate of Adam decays linearly to 0.
+# The learning rate of Adam decays linearly to 0.
+EPOCHS = 20
+LEARNING_RATE = 2e-3
 SEED = 12345  # Seed of the labels of the control task, and of the order of words.
 MIX = "mix"  # The row of the mix of all layers.
 # Maximum number of words of a file. Their hidden states of each layer are in memory.
@@ -92,9 +94,10 @@ def _write(settings, train, dev, result, control):
     header = ["layer", "accuracy", "control", "selectivity", "weight"]
     table = format_table(header, [[row[0], *(f"{value:.4f}" for value in row[1:])] for row in rows])
     text = table + (
-        f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, {len(dev.labels):,} evaluation "
-        f"examples; most common label, {most_common}: {majority:.4f}\ncenter of gravity of the mix: layer "
-        f"{result.center:.2f}; for the control task: layer {control.center:.2f}\n"
+        f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, "
+        f"{len(dev.labels):,} evaluation examples; most common label, {most_common}: "
+        f"{majority:.4f}\ncenter of gravity of the mix: layer {result.center:.2f}; for the "
+        f"control task: layer {control.center:.2f}\n"
     )
     texts = {
         "probes.txt": text,
@@ -148,7 +151,8 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
     Raises:
       InputError: If no sentence is short enough, or if none has the requested labels.
     """
-    path, max_seq_length = getattr(settings, argument), settings.tokenizer.max_seq_length
+    path = getattr(settings, argument)
+    max_seq_length = settings.tokenizer.max_seq_length
     outputs = tf.function(
         tf.autograph.experimental.do_not_convert(
             lambda features, words: _average_tokens(encoder, features, words)
@@ -156,7 +160,12 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
         autograph=False,
         reduce_retracing=True,
     )
-    num_read, num_words, vectors, places, labels, forms = 0, 0, [], [], [], []
+    num_read = 0
+    num_words = 0
+    vectors = []
+    places = []
+    labels = []
+    forms = []
     with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
         for rows, features, words, _ in reading.sentence_batches(
             tokenizer, sentences, max_seq_length, settings.batch_size
@@ -174,12 +183,13 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
             bar.update(len(rows))
     if not labels:
         raise InputError(
-            f"`{argument}`={path}: contains no sentence of at most `max_seq_length`={max_seq_length} "
-            "tokens with labeled words"
+            f"`{argument}`={path}: contains no sentence of at most "
+            f"`max_seq_length`={max_seq_length} tokens with labeled words"
         )
     if num_read < len(sentences):
         print(
-            f"{path}: skipped {len(sentences) - num_read:,} sentences longer than --max_seq_length={max_seq_length}"
+            f"{path}: skipped {len(sentences) - num_read:,} sentences longer than "
+            f"--max_seq_length={max_seq_length}"
         )
     return probes.Examples(np.concatenate(vectors), np.array(places), labels), forms
 

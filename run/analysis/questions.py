@@ -69,8 +69,8 @@ def _parse_line(text, kind, place, source=""):
         first, *others = text.split(SEPARATOR)
         if len(others) < 2:
             raise InputError(
-                f"{place}: multiple choice requires the text and at least two choices, separated by "
-                "` ||| `"
+                f"{place}: multiple choice requires the text and at least two choices, separated "
+                "by ` ||| `"
             )
         return Question(first, choices=tuple(others), source=source)
     first, second = split_pair(text)
@@ -94,7 +94,9 @@ def find_wrong_predictions(settings, observer):
       InputError: If the model was not fine-tuned, if the data are invalid or unlabeled, or if all
         rows are correct.
     """
-    metadata, kind, checkpoint = observer.metadata, observer.kind, settings.model.init_checkpoint
+    metadata = observer.metadata
+    kind = observer.kind
+    checkpoint = settings.model.init_checkpoint
     if kind not in READERS:
         raise InputError(
             f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one"

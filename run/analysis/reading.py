@@ -55,7 +55,8 @@ def read_sentences(path):
       InputError: See `conll.select_words`; and if a head is not a word of the sentence, or if there
         are no sentences. The message names the file, and the line if applicable.
     """
-    is_empty, decoder = True, files.LineDecoder()
+    is_empty = True
+    decoder = files.LineDecoder()
     for block in conll.group_rows(conll.read_rows(path, decoder)):
         if not (words := conll.select_words(path, block)):
             continue

@@ -44,8 +44,8 @@ def run(settings):
         else ""
     )
     print(
-        f"{path}: {len(observations)} text{'s' * (len(observations) > 1)}{cut}, {len(observer.heads)} heads, "
-        f"{files.at(path).size():,} bytes"
+        f"{path}: {len(observations)} text{'s' * (len(observations) > 1)}{cut}, "
+        f"{len(observer.heads)} heads, {files.at(path).size():,} bytes"
     )
 
 

@@ -29,8 +29,8 @@ class AttentionReportSettings(ServingSettings):
     data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     text: tuple[str, ...] = setting(
         (),
-        "Text, or several, separated by ` ||| `: the two texts of a pair, a question and its context, or a text "
-        "and its choices; can be repeated.",
+        "Text, or several, separated by ` ||| `: the two texts of a pair, a question and its "
+        "context, or a text and its choices; can be repeated.",
         repeated=True,
         required="without input_file or wrong_examples",
         not_with="wrong_examples",
@@ -43,7 +43,8 @@ class AttentionReportSettings(ServingSettings):
     )
     wrong_examples: int = setting(
         0,
-        "Number of misclassified development examples of a fine-tuned model to show, instead of --text.",
+        "Number of misclassified development examples of a fine-tuned model to show, instead of "
+        "--text.",
         lower=0,
     )
     format: str = setting(
@@ -73,8 +74,8 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
 
     input_file: str | None = setting(
         None,
-        "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. Defaults to the "
-        "sentences of --treebank.",
+        "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. "
+        "Defaults to the sentences of --treebank.",
         required="without treebank",
         role=roles.INPUT_FILE,
     )
@@ -90,8 +91,8 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     batch_size: int = setting(32, "Batch size; smaller for long texts.", lower=1)
     importance_examples: int = setting(
         0,
-        "Number of training examples for measuring the importance of heads for a fine-tuned model's loss, and its "
-        "score without them; 0 for none.",
+        "Number of training examples for measuring the importance of heads for a fine-tuned "
+        "model's loss, and its score without them; 0 for none.",
         lower=0,
     )
 
@@ -112,8 +113,9 @@ class ProbeLayersSettings(Settings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     train_file: str | None = setting(
         None,
-        "Labeled words to train on: a treebank in CoNLL-U format (.conllu), or a file with one word per line, "
-        "columns separated by tabs or spaces, and an empty line after each sentence. Required.",
+        "Labeled words to train on: a treebank in CoNLL-U format (.conllu), or a file with one "
+        "word per line, columns separated by tabs or spaces, and an empty line after each "
+        "sentence. Required.",
         required=True,
         role=roles.INPUT_FILE,
     )
@@ -131,15 +133,16 @@ class ProbeLayersSettings(Settings):
     )
     label: str = setting(
         "tags",
-        "Label to predict. tags: the label of each word (for a treebank, its universal part of speech). "
-        "relations: for a treebank, the relation of each word to its head, from the hidden states of both. "
-        "spans: for labels such as B-PER, the type of each entity, from the hidden states of its first and "
-        "last words.",
+        "Label to predict. tags: the label of each word (for a treebank, its universal part of "
+        "speech). relations: for a treebank, the relation of each word to its head, from the "
+        "hidden states of both. spans: for labels such as B-PER, the type of each entity, from "
+        "the hidden states of its first and last words.",
         choices=("tags", "relations", "spans"),
     )
     token_column: int = setting(
         0,
-        "Without a treebank: 0-based column of the word; negative values count from the last column, -1.",
+        "Without a treebank: 0-based column of the word; negative values count from the last "
+        "column, -1.",
     )
     label_column: int = setting(-1, "Without a treebank: column of the label.")
     batch_size: int = setting(32, "Batch size in sentences.", lower=1)

@@ -97,7 +97,8 @@ class Dependencies:
 def _score(heads, hits, cases, offsets):
     """Returns the values of a relation from hits [2, K], cases [2], and offsets [2, O], by half."""
     total = int(cases.sum())
-    head, offset = hits.sum(axis=0).argmax(), offsets.sum(axis=0).argmax()
+    head = hits.sum(axis=0).argmax()
+    offset = offsets.sum(axis=0).argmax()
     held_out = (
         (hits[0, hits[1].argmax()] + hits[1, hits[0].argmax()]) / total if cases.all() else math.nan
     )

@@ -71,7 +71,8 @@ class Predictor:
         Raises:
           InputError: If there are no examples.
         """
-        num_examples, width = len(arrays["input_mask"]), arrays["input_mask"].shape[-1]
+        num_examples = len(arrays["input_mask"])
+        width = arrays["input_mask"].shape[-1]
         outputs = {}
         for rows, batch_outputs in self.predict_batches(arrays, batch_size, description):
             for name, values in batch_outputs.items():

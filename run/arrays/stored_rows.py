@@ -58,7 +58,8 @@ class StoredRows:
     """
 
     def __init__(self, folder, entries, lengths):
-        self.entries, self.lengths = entries, lengths
+        self.entries = entries
+        self.lengths = lengths
         self._folder = folder
         self._offsets = {name: entry.get_offsets(lengths) for name, entry in entries.items()}
         # A remote file is copied once. The copy exists as long as this object.
@@ -80,7 +81,8 @@ class StoredRows:
         """
         for name, entry in self.entries.items():
             path = self.get_path(name)
-            place, dtype = files.at(path), np.dtype(entry.dtype)
+            place = files.at(path)
+            dtype = np.dtype(entry.dtype)
             if not place.exists() or place.size() != self._offsets[name][-1] * dtype.itemsize:
                 raise InputError(
                     f"{path}: is missing or corrupted; delete {self._folder} to {consequence}"
@@ -109,7 +111,8 @@ class StoredRows:
             }
             for rows, arrays in parts:
                 for name, entry in self.entries.items():
-                    dtype, file = np.dtype(entry.dtype), opened_files[name]
+                    dtype = np.dtype(entry.dtype)
+                    file = opened_files[name]
                     for row, array in zip(rows, arrays[name], strict=True):
                         row_values = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
                         file.seek(self._offsets[name][row] * dtype.itemsize)

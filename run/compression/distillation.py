@@ -28,7 +28,8 @@ def run(settings):
 
 
 def _fine_tune(settings):
-    teacher, strategy = settings.taught_by, finetuning.make_strategy(settings)
+    teacher = settings.taught_by
+    strategy = finetuning.make_strategy(settings)
     task = finetuning.read_task(settings, strategy, teacher.metadata)
     distillation = TaskDistillation(
         settings.losses,
@@ -45,7 +46,8 @@ def _fine_tune(settings):
 
 
 def _pretrain(settings):
-    path, config = settings.student.teacher, settings.teacher_config
+    path = settings.student.teacher
+    config = settings.teacher_config
     if "logits" in settings.losses.weights and not any(
         name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(path).tensors
     ):

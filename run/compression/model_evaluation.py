@@ -59,7 +59,8 @@ class EvaluatedModel:
 
     def predict(self, batch_size):
         """Returns the logits for all development data, dict of arrays [n, ...]."""
-        features, parts = self.features, []
+        features = self.features
+        parts = []
         for start in tqdm(
             range(0, len(features["input_ids"]), batch_size),
             desc=self.path,
@@ -119,8 +120,8 @@ def _open_checkpoint(path, others, settings):
     model = checkpoint.load_servable(**resolved.checkpoint_to_serve)
     if model.metadata.window_pooling:
         raise InputError(
-            "splits long texts into windows, but models are evaluated on single windows; compare the "
-            "predictions of run.predict instead",
+            "splits long texts into windows, but models are evaluated on single windows; compare "
+            "the predictions of run.predict instead",
             "models",
             path,
         )
@@ -231,7 +232,8 @@ def _score_models(models, batch_size):
     "equal_decisions", the fraction of the decisions that are the same as those of the first model,
     None if the models make different numbers of them.
     """
-    rows, first = [], None
+    rows = []
+    first = None
     for model in models:
         task = model.fine_tuned.task
         outputs = model.predict(batch_size)
@@ -301,7 +303,8 @@ def _measure_int8(opened):
       List of dicts: "matrix", its name; "score"; "change", its difference; "decisions_changed"; and
       "largest_difference" of logits.
     """
-    model, task = opened.make_model(), opened.task
+    model = opened.make_model()
+    task = opened.task
     # Layers in the order of their numbers.
     names = sorted(
         quantizable(model),
@@ -310,7 +313,8 @@ def _measure_int8(opened):
         ],
     )
     baseline = opened.predict(model)
-    score, decisions = float(task.score(baseline)[task.metric]), task.decisions(baseline)
+    score = float(task.score(baseline)[task.metric])
+    decisions = task.decisions(baseline)
     rows = [
         {
             "matrix": "nothing",

@@ -33,7 +33,10 @@ from run.training import strategies
 
 # The settings that a pruning was started with, which a resumed command must match.
 SETTINGS_FILE = "prune.json"
-ROUND, TUNED, SCORES_FILE, REPORT_FILE = "round_{}", "tuned", "scores.json", "pruning.json"
+ROUND = "round_{}"
+TUNED = "tuned"
+SCORES_FILE = "scores.json"
+REPORT_FILE = "pruning.json"
 LINES_AT_ONCE = 4096  # Of a text that determines the vocabulary.
 
 
@@ -53,7 +56,8 @@ def run(settings):
     tokenizer = settings.tokenizer.read_tokenizer(
         settings.model.init_checkpoint, settings.model.config
     )
-    vocabulary, opened = None, settings
+    vocabulary = None
+    opened = settings
     if settings.prune_vocabulary:
         vocabulary = _find_used_ids(settings.prune_vocabulary, tokenizer)
         pieces = [tokenizer.vocabulary[number] for number in vocabulary]
@@ -62,7 +66,8 @@ def run(settings):
     task = original.task
     if settings.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
-    task.folder, techniques = output_dir, job.choose_techniques(task.settings)
+    task.folder = output_dir
+    techniques = job.choose_techniques(task.settings)
     task.started_with = {name: fingerprint(inputs) for name, inputs in task.training_files.items()}
     distillation = _make_distillation(settings, original) if settings.distill else None
     if distillation:
@@ -91,12 +96,14 @@ def _make_distillation(settings, original):
     `settings`: PruneModelSettings.
     """
     # Only the attention loss depends on heads.
-    path, losses, config = original.path, settings.losses, original.config
+    path = original.path
+    losses = settings.losses
+    config = original.config
     check_sizes(losses, config, config)
     if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(
-            f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
-            "teacher's; set it to 0"
+            f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with "
+            "the teacher's; set it to 0"
         )
     return TaskDistillation(
         losses, Teacher(path, original.task.metadata, config), config, original.task
@@ -124,11 +131,9 @@ class _Pruning:
 
         `vocabulary`: int [n], IDs to keep; None for all.
         """
-        original, metric, folder = (
-            self.original,
-            self.original.task.metric,
-            self.settings.training.output_dir,
-        )
+        original = self.original
+        metric = self.original.task.metric
+        folder = self.settings.training.output_dir
         model = original
         if vocabulary is not None:
             tensors, config = keep_pieces(original.read_tensors(), original.config, vocabulary)
@@ -143,8 +148,8 @@ class _Pruning:
             model, scores = self._run_round(number, model)
             entries.append(self._describe(model.config, scores))
             print(
-                f"round {number} of {self.settings.rounds}: {entries[-1]['flops_share']:.3f} of the FLOPs, "
-                f"{metric} {scores[metric]:.4f}",
+                f"round {number} of {self.settings.rounds}: {entries[-1]['flops_share']:.3f} of "
+                f"the FLOPs, {metric} {scores[metric]:.4f}",
                 flush=True,
             )
         original.write(folder, model.read_tensors(), model.config)
@@ -159,7 +164,8 @@ class _Pruning:
         )
         print(_format_report(entries, metric))
         print(
-            f"{folder}: wrote the model of round {self.settings.rounds}, with {metric} {scores[metric]:.4f}"
+            f"{folder}: wrote the model of round {self.settings.rounds}, with {metric} "
+            f"{scores[metric]:.4f}"
         )
 
     def _run_round(self, number, before):
@@ -190,13 +196,16 @@ class _Pruning:
         if files.at(mark).exists():
             config = model_folder.read_config(model_folder.find_config(folder))
             return dataclasses.replace(before, path=folder, config=config)
-        settings, model, details = self.settings, before, {}
-        tensors, config = model.read_tensors(), model.config
+        settings = self.settings
+        model = before
+        details = {}
+        tensors = model.read_tensors()
+        config = model.config
         if number == 1 and settings.embedding_size:
             tensors, config, fraction = factorize(tensors, config, settings.embedding_size)
             print(
-                f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {fraction:.1%} "
-                "of the squared norm"
+                f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions "
+                f"keep {fraction:.1%} of the squared norm"
             )
             model = model.write(
                 os.path.join(settings.training.output_dir, "start"), tensors, config

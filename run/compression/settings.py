@@ -54,9 +54,9 @@ class DistillationSettings(FineTuningSettings):
     )
     unlabeled_file: str | None = setting(
         None,
-        "File of texts whose teacher outputs replace the training data. For classifiers: one text per line, or "
-        "two separated by a tab. For other tasks: a file like --train_file, whose labels or answers are "
-        "optional and ignored. Requires --label_weight=0.",
+        "File of texts whose teacher outputs replace the training data. For classifiers: one text "
+        "per line, or two separated by a tab. For other tasks: a file like --train_file, whose "
+        "labels or answers are optional and ignored. Requires --label_weight=0.",
         needs="label_weight=0.0",
         role=roles.INPUT_FILE,
     )
@@ -64,23 +64,24 @@ class DistillationSettings(FineTuningSettings):
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     replacing_rate: float | None = setting(
         None,
-        "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its student layer, "
-        "sampled at each step. Increases linearly to 1 in the first half of the steps. Requires equal hidden "
-        "sizes, and excludes losses of inner layers.",
+        "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its "
+        "student layer, sampled at each step. Increases linearly to 1 in the first half of the "
+        "steps. Requires equal hidden sizes, and excludes losses of inner layers.",
         lower=0,
         upper=1,
         not_with=(*(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"),
     )
     keep_answers: bool = setting(
         True,
-        "Compute the teacher outputs once, and read them from disk in all epochs. --nokeep_answers computes them "
-        "in each step.",
+        "Compute the teacher outputs once, and read them from disk in all epochs. "
+        "--nokeep_answers computes them in each step.",
         changeable=True,
     )
     cache_dir: str | None = setting(
         None,
-        "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
-        "has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script deletes after the runs.",
+        "Directory for the outputs of one teacher, reused by later runs; each combination of data "
+        "and settings has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script "
+        "deletes after the runs.",
         needs="keep_answers=true",
         role=roles.CACHE_FOLDER,
     )
@@ -109,7 +110,8 @@ class DistillationSettings(FineTuningSettings):
             the student is invalid or has another vocabulary.
         """
         path = self.student.teacher
-        metadata, run = task_metadata.read(path), task_metadata.read_run(path)
+        metadata = task_metadata.read(path)
+        run = task_metadata.read_run(path)
         if metadata is None or metadata.kind not in DATA:
             reason = (
                 f"its {metadata.source} says {metadata.kind}"
@@ -160,7 +162,8 @@ class GeneralSettings(PretrainingSettings):
 
     def add_file_values(self):
         """See Settings. Also raises InputError for an invalid student."""
-        settings, teacher = super().add_file_values(), read_config(self.model.bert_config_file)
+        settings = super().add_file_values()
+        teacher = read_config(self.model.bert_config_file)
         return dataclasses.replace(
             settings, teacher_config=teacher, model=build_student_settings(self.student, teacher)
         )
@@ -168,19 +171,20 @@ class GeneralSettings(PretrainingSettings):
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
         super().check_files()
-        config, teacher = self.model.config, self.teacher_config
+        config = self.model.config
+        teacher = self.teacher_config
         check_sizes(self.losses, config, teacher, self.longest_sequence)
         if config.attention != teacher.attention:
             raise InputError(
-                f"has {teacher.attention} attention, but the student has {config.attention} attention; "
-                "both must have the same",
+                f"has {teacher.attention} attention, but the student has {config.attention} "
+                "attention; both must have the same",
                 "teacher",
                 self.student.teacher,
             )
         if config.vocab_size != teacher.vocab_size:
             raise InputError(
-                f"has {teacher.vocab_size} vocabulary entries, but the student has {config.vocab_size}; "
-                "both must have the same vocabulary",
+                f"has {teacher.vocab_size} vocabulary entries, but the student has "
+                f"{config.vocab_size}; both must have the same vocabulary",
                 "teacher",
                 self.student.teacher,
             )
@@ -197,26 +201,28 @@ class PruneModelSettings(FineTunedSettings):
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     keep_heads: float = setting(
         1.0,
-        "Fraction of attention heads to keep, the most important ones; each layer keeps at least one.",
+        "Fraction of attention heads to keep, the most important ones; each layer keeps at least "
+        "one.",
         lower=0,
         upper=1,
     )
     keep_neurons: float = setting(
         1.0,
-        "Fraction of feed-forward neurons to keep, the most important ones; each layer keeps at least one.",
+        "Fraction of feed-forward neurons to keep, the most important ones; each layer keeps at "
+        "least one.",
         lower=0,
         upper=1,
     )
     embedding_size: int | None = setting(
         None,
-        "Factorize the word embeddings into two matrices with this inner dimension, as in ALBERT; less than the "
-        "model's hidden_size.",
+        "Factorize the word embeddings into two matrices with this inner dimension, as in ALBERT; "
+        "less than the model's hidden_size.",
         lower=1,
     )
     prune_vocabulary: tuple[str, ...] = setting(
         (),
-        "UTF-8 text files, such as the training data. The vocabulary keeps the tokens that occur in them, special "
-        "tokens, and their single characters.",
+        "UTF-8 text files, such as the training data. The vocabulary keeps the tokens that occur "
+        "in them, special tokens, and their single characters.",
     )
     importance_examples: int = setting(
         2048,
@@ -306,8 +312,9 @@ class ModelEvaluationSettings(Settings):
     data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     models: tuple[str, ...] = setting(
         (),
-        "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, and .tflite files. "
-        "The first must be a checkpoint; an export gets the features of the checkpoint before it. Required.",
+        "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, "
+        "and .tflite files. The first must be a checkpoint; an export gets the features of the "
+        "checkpoint before it. Required.",
         required=True,
         role=roles.INPUT,
     )
@@ -319,8 +326,8 @@ class ModelEvaluationSettings(Settings):
     eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
     int8_matrices: bool = setting(
         False,
-        "Also evaluate the first model with each matrix rounded to int8 separately, and with all of them, as in "
-        "a LiteRT file with int8 weights.",
+        "Also evaluate the first model with each matrix rounded to int8 separately, and with all "
+        "of them, as in a LiteRT file with int8 weights.",
     )
     output_file: str | None = setting(
         None, "JSON file for the printed results.", role=roles.OUTPUT_FILE
@@ -396,8 +403,8 @@ def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
             )
         if config.num_hidden_groups:
             raise InputError(
-                f"`replacing_rate`={rate}: the student's layers share their weights, so they cannot be "
-                "replaced separately"
+                f"`replacing_rate`={rate}: the student's layers share their weights, so they "
+                "cannot be replaced separately"
             )
     if set(INNER) & set(weights):
         layers = map_layers(
@@ -410,17 +417,18 @@ def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
         if "attention" in weights and not len(heads[0]) == len(heads[0] | heads[1]) == 1:
             counts = ["/".join(map(str, sorted(each))) for each in heads]
             raise InputError(
-                f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads and the "
-                f"teacher {counts[1]}, so their attention cannot be compared; set it to 0"
+                f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads "
+                f"and the teacher {counts[1]}, so their attention cannot be compared; set it to 0"
             )
     for name in {"attention", "cls"} & set(weights):
         if config.is_causal or teacher.is_causal:
             raise InputError(
-                f"`{name}_weight`={weights[name]}: compares tokens that causal attention excludes, but "
-                "attention is causal in the config of the student or the teacher; set it to 0"
+                f"`{name}_weight`={weights[name]}: compares tokens that causal attention "
+                "excludes, but attention is causal in the config of the student or the teacher; "
+                "set it to 0"
             )
     if "cls" in weights and config.num_hidden_layers < 2:
         raise InputError(
-            f"`cls_weight`={weights['cls']}: compares layers before the last, but the student has only "
-            "one layer; set it to 0"
+            f"`cls_weight`={weights['cls']}: compares layers before the last, but the student has "
+            "only one layer; set it to 0"
         )

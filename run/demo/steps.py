@@ -24,7 +24,8 @@ from run.evaluation.results import read_results
 
 # Marks a directory that an earlier demo created and this one may overwrite.
 MARKER = ".bert_tf_demo"
-MAX_SEQ_LENGTH, MAX_PREDICTIONS = 64, 10
+MAX_SEQ_LENGTH = 64
+MAX_PREDICTIONS = 10
 VOCAB_SIZE = 2000
 BERT_CONFIG = {
     "vocab_size": VOCAB_SIZE,
@@ -45,7 +46,8 @@ SERVED_SENTENCES = 5
 
 def run(settings):
     """Runs all steps of DemoSettings, then prints the results next to frequency baselines."""
-    started, folder = time.monotonic(), settings.output_dir
+    started = time.monotonic()
+    folder = settings.output_dir
     make_folder(folder)
     announce("CPython's documentation topics as a corpus and as a classification task")
     topics.write_all(folder)

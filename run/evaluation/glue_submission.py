@@ -17,7 +17,9 @@ FILES = {
     "wnli": "WNLI.tsv",
     "ax": "AX.tsv",
 }
-LOWEST_SIMILARITY, HIGHEST_SIMILARITY = 0, 5  # STS-B's server rejects other values.
+# STS-B's server rejects other values.
+LOWEST_SIMILARITY = 0
+HIGHEST_SIMILARITY = 5
 
 
 def write(folder, task, guids, predictions):

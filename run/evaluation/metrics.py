@@ -94,7 +94,8 @@ def average_logits(logits, regression=False, multi_label=False):
         averaged = logits.mean(axis=0)
     elif multi_label:  # The logarithm of p / (1 - p), where p and 1 - p are sums over models.
         # Log p and log(1 - p)
-        positive, negative = -np.logaddexp(0, -logits), -np.logaddexp(0, logits)
+        positive = -np.logaddexp(0, -logits)
+        negative = -np.logaddexp(0, logits)
         averaged = np.logaddexp.reduce(positive) - np.logaddexp.reduce(negative)
     else:
         logits -= np.logaddexp.reduce(logits, axis=-1, keepdims=True)

@@ -55,7 +55,8 @@ def loss_curves(folder, training, evaluation):
     """
     if not training.rows:
         return
-    trained, evaluated = training.curves(), select_distinct(evaluation.curves())
+    trained = training.curves()
+    evaluated = select_distinct(evaluation.curves())
     has_others = any("loss" not in name for name in (*trained, *evaluated))
     figure = create_figure(figsize=(8, 8 if has_others else 5), layout="constrained")
     panels = figure.subplots(2 if has_others else 1, squeeze=False, sharex=True)[:, 0]

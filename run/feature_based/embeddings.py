@@ -45,7 +45,8 @@ def compute(settings, strategy, split, features, positions, layers):
     Returns:
       Path of their directory.
     """
-    config, precision = settings.model.config, settings.mixed_precision
+    config = settings.model.config
+    precision = settings.mixed_precision
     data = hashlib.sha256()
     for name in ENCODER_INPUTS:
         data.update(np.ascontiguousarray(features[name]).tobytes())

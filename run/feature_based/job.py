@@ -25,7 +25,9 @@ from run.tasks import TASKS
 from run.training import checkpoints, strategies
 from run.training.loop import lock_run, open_run
 
-RESULTS_FILE, TABLE_FILE, SETTINGS_FILE = "eval_results.txt", "table.tsv", "feature_based.json"
+RESULTS_FILE = "eval_results.txt"
+TABLE_FILE = "table.tsv"
+SETTINGS_FILE = "feature_based.json"
 DROPOUT = 0.3  # Rate for the inputs of each BiLSTM layer and of the last layer.
 
 
@@ -43,7 +45,8 @@ def run(settings):
     # Precedes all computation.
     strategy = strategies.make_strategy(settings.devices, settings.mixed_precision)
     task, features = read_data(settings)
-    output_dir, rows = settings.training.output_dir, {}
+    output_dir = settings.training.output_dir
+    rows = {}
     table = os.path.join(output_dir, TABLE_FILE)
     state = RunState(
         output_dir,
@@ -81,7 +84,8 @@ def read_data(settings):
         settings.model.init_checkpoint, settings.model.config
     )
     task.read(tokenizer, ignore_padding=True)
-    features, task.features = task.features, {}
+    features = task.features
+    task.features = {}
     for split, encoder_features in features.items():
         task.features[split] = _make_rows(task, split, encoder_features)
     return task, features
@@ -99,7 +103,9 @@ def train_row(settings, choice, strategy, task, features):
     Returns:
       Dict of name to float. The scores: of the only run, or means and deviations.
     """
-    is_table, all_scores, best = settings.features == ALL, [], None
+    is_table = settings.features == ALL
+    all_scores = []
+    best = None
     run_settings = [settings.make_run(choice, number) for number in range(settings.num_runs)]
     folder = os.path.join(settings.training.output_dir, choice if is_table else "")
     path = os.path.join(folder, RESULTS_FILE)
@@ -146,7 +152,8 @@ def train_once(settings, strategy, task):
       Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict
       of name to float.
     """
-    training, config = settings.training, settings.model.config
+    training = settings.training
+    config = settings.model.config
     fine_tuning = settings.fine_tuning
     num_steps = fine_tuning.num_train_steps(task.num_train_examples)
 
@@ -217,7 +224,8 @@ def _make_rows(task, split, features):
         return {
             name: values for name, values in features.items() if name in ("input_mask", "label_ids")
         }
-    most, sentences = task.settings.tokenizer.max_seq_length, task.data.examples(split).words
+    most = task.settings.tokenizer.max_seq_length
+    sentences = task.data.examples(split).words
     lengths = [
         min(most, len(words) - start) for words in sentences for start in range(0, len(words), most)
     ]

@@ -48,7 +48,8 @@ class FrozenFeatureModel(tf_keras.Model):
         seed,
     ):
         super().__init__(name="frozen_features", dtype="float32")
-        self._combination, self._pools = combination, pools
+        self._combination = combination
+        self._pools = pools
         initial = itertools.count(seed % LSTM_SEEDS * SEEDS)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         self.dropout = PackedDropout(dropout_rate, dtype="float32")

@@ -17,7 +17,10 @@ from run.settings.training import DTYPE_POLICIES, DeviceSettings, TrainingSettin
 
 # Combination of the embeddings of several layers, for each choice of features (table 7 of the
 # paper).
-SINGLE, SUM, MIX, CONCATENATION = "alone", "sum", "mix", "side by side"
+SINGLE = "alone"
+SUM = "sum"
+MIX = "mix"
+CONCATENATION = "side by side"
 COMBINATIONS = {
     "embeddings": SINGLE,
     "last": SINGLE,
@@ -110,9 +113,10 @@ class FeatureBasedSettings(Settings):
     )
     features: str = setting(
         "weighted_sum_all",
-        "Features of the encoder: its embeddings; its second-to-last or last layer; the sum, a learned mix, or the "
-        "concatenation of its last four layers; or a learned mix of all layers. "
-        f"{ALL} trains a model for each of these, in subdirectories of OUTPUT_DIR, and writes a table of their scores.",
+        "Features of the encoder: its embeddings; its second-to-last or last layer; the sum, a "
+        "learned mix, or the concatenation of its last four layers; or a learned mix of all "
+        f"layers. {ALL} trains a model for each of these, in subdirectories of OUTPUT_DIR, and "
+        "writes a table of their scores.",
         choices=(*COMBINATIONS, ALL),
     )
     lstm_width: int = setting(

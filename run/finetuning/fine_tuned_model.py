@@ -54,7 +54,8 @@ class FineTunedModel:
             for field in dataclasses.fields(FineTuningSettings)
             if hasattr(settings, field.name)
         }
-        path, config = settings.model.init_checkpoint, settings.model.config
+        path = settings.model.init_checkpoint
+        config = settings.model.config
         task = TASKS[settings.metadata.kind](FineTuningSettings(**groups), settings.metadata)
         task.read(settings.tokenizer.read_tokenizer(path, config), ignore_padding=True)
         return cls(path, config, task)

@@ -62,7 +62,8 @@ def choose_new_variables(task, checkpoint, keep_head, config):
     )
     print(
         to_flag_names(
-            f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new head{reason}{hint}"
+            f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new "
+            f"head{reason}{hint}"
         )
     )
     return tuple(shapes)
@@ -71,7 +72,8 @@ def choose_new_variables(task, checkpoint, keep_head, config):
 def _describe_difference(task, checkpoint):
     """Describes how the head's task in a checkpoint's task.json differs from this task, or
     returns None."""
-    existing, metadata = task_metadata.read(checkpoint), task.metadata
+    existing = task_metadata.read(checkpoint)
+    metadata = task.metadata
     if existing is None or (
         (existing.kind, existing.multi_label) == (metadata.kind, metadata.multi_label)
         and (existing.has_generic_labels or task.has_labels(existing.labels))

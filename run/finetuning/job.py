@@ -72,7 +72,8 @@ def run(settings):
             "--output_file=predictions.jsonl"
         )
         print(
-            f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} --export_dir=export"
+            f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} "
+            "--export_dir=export"
         )
 
 
@@ -80,7 +81,8 @@ def make_strategy(settings):
     """Creates the strategy of FineTuningSettings, and checks the batch sizes in use against its
     replicas."""
     strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
-    tuning, training = settings.tuning, settings.training
+    tuning = settings.tuning
+    training = settings.training
     if settings.do_train:
         name = "search_batch_sizes" if settings.search else "train_batch_size"
         for run_settings in settings.runs:
@@ -140,7 +142,8 @@ def check_run(settings, task):
 
     Writes nothing.
     """
-    folder, config = settings.training.output_dir, settings.model.config
+    folder = settings.training.output_dir
+    config = settings.model.config
     tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
     if settings.do_train:
         model_files.check_directory(folder, config, tokenizer)
@@ -173,7 +176,8 @@ def train_once(settings, strategy, task, techniques=()):
       InputError: If there is nothing to train, and no trained model to use.
       DivergedError: If a loss is not finite.
     """
-    tuning, task = settings.tuning, task.replace_settings(settings)
+    tuning = settings.tuning
+    task = task.replace_settings(settings)
     groups_by_length = strategies.may_group_by_length(settings, strategy)
     num_steps = settings.num_train_steps(task.num_train_examples) if settings.do_train else None
 
@@ -205,8 +209,8 @@ def train_once(settings, strategy, task, techniques=()):
     if settings.do_train:
         if run.best_step and run.step < num_steps and not tuning.eval_steps:
             raise InputError(
-                f"contains the best weights of evaluations, in {BEST_FOLDER}; set `eval_steps`, or delete "
-                "them to continue without evaluations",
+                f"contains the best weights of evaluations, in {BEST_FOLDER}; set `eval_steps`, "
+                "or delete them to continue without evaluations",
                 "output_dir",
                 run.folder,
             )
@@ -239,7 +243,8 @@ def make_encoder(settings, strategy, groups_by_length):
 
     For batches of similar lengths, it removes padding.
     """
-    step, config = settings.step, settings.model.config
+    step = settings.step
+    config = settings.model.config
     fast = strategies.choose_fast(
         strategy,
         config,
@@ -296,13 +301,14 @@ def check_metadata(output_dir, metadata):
     existing = task_metadata.read(output_dir)
     if existing is None:
         raise InputError(
-            f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or choose "
-            "another directory",
+            f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or "
+            "choose another directory",
             "output_dir",
             output_dir,
         )
     for name in FIXED_ATTRIBUTES:
-        old, new = getattr(existing, name, None), getattr(metadata, name, None)
+        old = getattr(existing, name, None)
+        new = getattr(metadata, name, None)
         if old != new:
             raise InputError(
                 f"contains the run of another task, with {name} {old!r} instead of {new!r}; choose "
@@ -346,7 +352,8 @@ def _check_trained(settings, missing):
 
     `missing`: Names of variables it lacks.
     """
-    output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
+    output_dir = settings.training.output_dir
+    checkpoint = settings.model.init_checkpoint
     if not checkpoint:
         raise InputError(
             "contains no checkpoint to evaluate; train first, or set `init_checkpoint`",

@@ -47,30 +47,32 @@ class TuningSettings(Settings):
     )
     eval_steps: int | None = setting(
         None,
-        "Number of training steps between evaluations. The weights with the best score go to OUTPUT_DIR/best, "
-        "and are used to evaluate and predict. Requires --do_eval.",
+        "Number of training steps between evaluations. The weights with the best score go to "
+        "OUTPUT_DIR/best, and are used to evaluate and predict. Requires --do_eval.",
         lower=1,
         needs="do_eval",
         changeable=True,
     )
     early_stopping_evals: int | None = setting(
         None,
-        "Number of evaluations without improvement after which to stop training. Requires --eval_steps.",
+        "Number of evaluations without improvement after which to stop training. Requires "
+        "--eval_steps.",
         lower=1,
         needs="eval_steps",
         changeable=True,
     )
     num_runs: int = setting(
         1,
-        "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ... "
-        "Reports means and standard deviations; predictions are from the best run.",
+        "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in "
+        "OUTPUT_DIR/run_1, ... Reports means and standard deviations; predictions are from the "
+        "best run.",
         lower=1,
         changeable=True,
     )
     group_by_length: bool = setting(
         True,
-        "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
-        "padding. Several times faster for short texts. Has no effect on TPUs.",
+        "Batch texts of similar length, pad them to the longest text of the batch, and skip the "
+        "computation of padding. Several times faster for short texts. Has no effect on TPUs.",
         rare=True,
     )
 
@@ -102,26 +104,27 @@ class FineTuningSettings(Settings):
     do_train: bool = setting(False, "Train the model.", changeable=None)
     ensemble: tuple[str, ...] = setting(
         (),
-        "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. Evaluates and "
-        "predicts with the mean of their probabilities, or of their numbers in regression.",
+        "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. "
+        "Evaluates and predicts with the mean of their probabilities, or of their numbers in "
+        "regression.",
         not_with=("do_train", "num_runs", "init_checkpoint"),
         changeable=True,
         rare=True,
     )
     keep_head: bool | None = setting(
         None,
-        "With --do_train and --init_checkpoint: load the task head (the last layer) of the checkpoint, or fail "
-        "if it does not fit; --nokeep_head initializes a new head. By default, loads the head if it fits and "
-        "was trained for the same labels.",
+        "With --do_train and --init_checkpoint: load the task head (the last layer) of the "
+        "checkpoint, or fail if it does not fit; --nokeep_head initializes a new head. By "
+        "default, loads the head if it fits and was trained for the same labels.",
         needs=("do_train", "init_checkpoint"),
         rare=True,
     )
     search: bool = setting(
         False,
-        "Train with every combination of --search_batch_sizes, --search_learning_rates, and --search_epochs, "
-        "in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights with the best score on the "
-        "development data to OUTPUT_DIR, and writes a table of all combinations to "
-        "OUTPUT_DIR/search. Requires --do_train and --do_eval.",
+        "Train with every combination of --search_batch_sizes, --search_learning_rates, and "
+        "--search_epochs, in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights "
+        "with the best score on the development data to OUTPUT_DIR, and writes a table of all "
+        "combinations to OUTPUT_DIR/search. Requires --do_train and --do_eval.",
         needs=("do_train", "do_eval"),
         not_with=(
             "num_runs; run the search first, then set `num_runs` with the best settings",
@@ -187,8 +190,8 @@ class FineTuningSettings(Settings):
             and files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
         ):
             raise InputError(
-                f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or choose "
-                "another directory"
+                f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or "
+                "choose another directory"
             )
 
     @property
@@ -265,12 +268,13 @@ class FineTuningSettings(Settings):
 
         Raises InputError if 0.
         """
-        batch_size, num_epochs = self.training.train_batch_size, self.tuning.num_train_epochs
+        batch_size = self.training.train_batch_size
+        num_epochs = self.tuning.num_train_epochs
         steps = int(num_examples / batch_size * num_epochs)
         if steps < 1:
             raise InputError(
-                f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples do not "
-                "fill one batch; set a smaller batch size"
+                f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples "
+                "do not fill one batch; set a smaller batch size"
             )
         return steps
 
@@ -292,7 +296,8 @@ class EvaluationDataSettings(Settings):
 
     task_name: str | None = setting(
         None,
-        "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.",
+        "For classifiers: same as for run_classifier. Defaults to the task in the model's "
+        "run.json.",
     )
     data_dir: str | None = setting(
         None,
@@ -365,7 +370,8 @@ class FineTunedSettings(Settings):
         Raises InputError if the model was not fine-tuned, or for data of another task.
         """
         checkpoint = self.model.init_checkpoint
-        metadata, started_with = task_metadata.read(checkpoint), task_metadata.read_run(checkpoint)
+        metadata = task_metadata.read(checkpoint)
+        started_with = task_metadata.read_run(checkpoint)
         settings = dataclasses.replace(self, metadata=metadata)
         if metadata and metadata.max_seq_length:
             settings = settings.replace_values({"max_seq_length": metadata.max_seq_length})

@@ -73,7 +73,9 @@ def run_seeds(settings, strategy, task, techniques):
       Tuple of the Predictor and the outputs of the run with the best metric, or of the first
       without evaluation.
     """
-    output_dir, all_scores, best = settings.training.output_dir, [], None
+    output_dir = settings.training.output_dir
+    all_scores = []
+    best = None
     for run_settings in settings.runs:
         new = job.train_once(run_settings, strategy, task, techniques)
         trained, _, scores, _ = new
@@ -101,7 +103,8 @@ def average_ensemble(settings, strategy, task, techniques):
     Returns:
       Tuple of a function like a Predictor, and the outputs of the ensemble, or None.
     """
-    predictors, all_outputs = [], []
+    predictors = []
+    all_outputs = []
     for run_settings in settings.runs:
         with rename_argument(output_dir="ensemble"):
             trained, predictor, scores, outputs = job.train_once(
@@ -134,11 +137,9 @@ def search(settings, strategy, task, techniques):
     Raises:
       InputError: If no trial has a score.
     """
-    metric, output_dir, writes = (
-        task.metric,
-        settings.training.output_dir,
-        strategies.is_chief(strategy),
-    )
+    metric = task.metric
+    output_dir = settings.training.output_dir
+    writes = strategies.is_chief(strategy)
     trials = settings.runs
     all_scores = [_load_scores(trial) for trial in trials]
     for number, trial in enumerate(trials):

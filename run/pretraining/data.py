@@ -40,7 +40,8 @@ class PretrainingData:
         )
         if empty := [path for path in self._all_files if path not in full_files]:
             print(
-                f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, such as {empty[0]}",
+                f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, "
+                f"such as {empty[0]}",
                 file=sys.stderr,
             )
         self.files = self._select("input_file", self.files, full_files)

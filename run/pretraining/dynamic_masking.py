@@ -57,7 +57,8 @@ def make_masker(settings, vocabulary, seed):
 
     def mask(features, epochs, numbers):
         """See `make_masker`."""
-        input_ids, input_mask = features["input_ids"], features["input_mask"]
+        input_ids = features["input_ids"]
+        input_mask = features["input_mask"]
         random_numbers = _RandomNumbers(seed, epochs, numbers)
         if settings.pack_sequences:
             positions, is_masked = _choose_in_packs(
@@ -84,11 +85,9 @@ def _choose_in_packs(choose, settings, seed, input_ids, sequences, epochs, numbe
 
     `sequences`: [B, S].
     """
-    most, length, num_predictions = (
-        settings.most_packed,
-        settings.max_seq_length,
-        settings.max_predictions_per_seq,
-    )
+    most = settings.most_packed
+    length = settings.max_seq_length
+    num_predictions = settings.max_predictions_per_seq
     # In order of sequences: [B * K].
     which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])
     repeat = lambda values: tf.repeat(values, most, axis=0)

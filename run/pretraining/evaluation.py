@@ -72,7 +72,8 @@ class PretrainingEvaluator:
             scored += 1
         if not scored:
             raise InputError(
-                "there are too few records for a batch; add records, or set a smaller `eval_batch_size`"
+                "there are too few records for a batch; add records, or set a smaller "
+                "`eval_batch_size`"
             )
         return {name: float(mean.result()) for name, mean in self._means.items()}
 

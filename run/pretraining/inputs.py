@@ -48,7 +48,8 @@ def pretraining_training_data(
         first_epoch, first_place = divmod(
             skip_steps * batch_size, record_checks.count_records(tuple(files))
         )
-    rows, num_parallel = share.rows(batch_size), min(len(files), READ_FILES)
+    rows = share.rows(batch_size)
+    num_parallel = min(len(files), READ_FILES)
     # For local files, threads would cost as much as everything else here.
     in_threads = any(map(is_remote, files))
 
@@ -122,7 +123,8 @@ def add_next_tokens(features, epochs, places):
       "masked_lm_weights", float32 [B, S - 1], 0 for tokens without a next one.
     """
     del epochs, places
-    input_ids, sequences = features["input_ids"], features["input_mask"]
+    input_ids = features["input_ids"]
+    sequences = features["input_mask"]
     following = sequences[:, 1:]
     has_next = (following > 0) & (following == sequences[:, :-1])
     positions = tf.range(input_ids.shape[1] - 1)[tf.newaxis]

@@ -33,7 +33,8 @@ def run(settings, techniques=()):
       InputError: If settings do not match the devices, the records, or the run in output_dir; if a
         loss is not finite; or if a record is invalid.
     """
-    folder, config = settings.training.output_dir, settings.model.config
+    folder = settings.training.output_dir
+    config = settings.model.config
     objective = settings.instances.objective_spec
     strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
     parts = [
@@ -114,7 +115,8 @@ def start(settings, strategy, techniques=()):
     Raises:
       InputError: If there is nothing to train, and no trained model to evaluate.
     """
-    checkpoint, config = settings.model.init_checkpoint, settings.model.config
+    checkpoint = settings.model.init_checkpoint
+    config = settings.model.config
     objective = settings.instances.objective_spec
 
     def make_model():
@@ -150,7 +152,8 @@ def start(settings, strategy, techniques=()):
             )
         heads = dict.fromkeys(name.removeprefix(HEADS).partition("/")[0] for name in lacking)
         print(
-            f"note: {checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start with random weights"
+            f"note: {checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start "
+            "with random weights"
         )
     return run
 

@@ -38,7 +38,8 @@ def pretraining_limits(config, instances):
       config: BertConfig.
       instances: InstanceSettings of the records.
     """
-    length, label = instances.max_seq_length, instances.objective_spec.sentence_label
+    length = instances.max_seq_length
+    label = instances.objective_spec.sentence_label
     return {
         "input_ids": config.vocab_size,
         "input_mask": instances.most_packed + 1 if instances.most_packed else 2,
@@ -185,8 +186,8 @@ def _describe_mismatch(record, features, limits):
     for name, (content, flags) in FEATURES_OF_KINDS.items():
         if (name in stored) != (name in names):
             return (
-                f"its records {'contain' if name in stored else 'lack'} {content}; set {flags} to the value that "
-                "they were created with"
+                f"its records {'contain' if name in stored else 'lack'} {content}; set {flags} to "
+                "the value that they were created with"
             )
     for feature in features:
         if feature.name not in stored:
@@ -196,13 +197,17 @@ def _describe_mismatch(record, features, limits):
         )
         if len(numbers.value) != feature.length:
             return (
-                f"a record has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; "
-                "set `max_seq_length` and `max_predictions_per_seq` as for the records"
+                f"a record has {len(numbers.value)} numbers in {feature.name}, but "
+                f"{feature.length} are expected; set `max_seq_length` and "
+                "`max_predictions_per_seq` as for the records"
             )
         limit = limits.get(feature.name, math.inf)
         for number in numbers.value:
             if feature.is_float and not math.isfinite(number):
                 return f"a record contains {number} in {feature.name}, which must be finite"
             if not (feature.is_float or 0 <= number < limit):
-                return f"a record contains {number} in {feature.name}, but the model supports only 0 to {limit - 1}"
+                return (
+                    f"a record contains {number} in {feature.name}, but the model supports only 0 "
+                    f"to {limit - 1}"
+                )
     return None

@@ -63,9 +63,9 @@ class PretrainingSettings(Settings):
 
     recipe: str | None = setting(
         None,
-        "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "
-        "precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. original_128: BERT, "
-        "only with 128 tokens. roberta: RoBERTa with 125,000 steps.",
+        "Published pre-training recipe: a set of flags, which the script prints. Explicit flags "
+        "take precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. "
+        "original_128: BERT, only with 128 tokens. roberta: RoBERTa with 125,000 steps.",
         recipes=RECIPES,
         changeable=True,
     )
@@ -91,15 +91,16 @@ class PretrainingSettings(Settings):
     )
     max_predictions_per_seq: int = setting(
         20,
-        "Maximum number of masked tokens per record. Use the value that the records were created with.",
+        "Maximum number of masked tokens per record. Use the value that the records were created "
+        "with.",
         lower=1,
         most=MAX_POSITIONS,
         not_with=NO_MASKS,
     )
     masking: str = setting(
         "static",
-        "static: the records contain masks. dynamic: the records were created with the same flag of "
-        "create_pretraining_data, and each epoch samples new masks.",
+        "static: the records contain masks. dynamic: the records were created with the same flag "
+        "of create_pretraining_data, and each epoch samples new masks.",
         choices=("static", "dynamic"),
         not_with=NO_MASKS,
     )
@@ -124,9 +125,9 @@ class PretrainingSettings(Settings):
     )
     vocab_file: str | None = setting(
         None,
-        "Vocabulary that the records were created with, to save in --output_dir. Defaults to the one in their "
-        "run.json if it still exists unchanged, otherwise to the one in the directory of --init_checkpoint. "
-        "Required if there is none, with --masking=dynamic.",
+        "Vocabulary that the records were created with, to save in --output_dir. Defaults to the "
+        "one in their run.json if it still exists unchanged, otherwise to the one in the "
+        "directory of --init_checkpoint. Required if there is none, with --masking=dynamic.",
         role=roles.INPUT_FILE,
     )
     masked_lm_prob: float = setting(
@@ -163,8 +164,8 @@ class PretrainingSettings(Settings):
     num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
     num_warmup_steps: int = setting(
         10000,
-        "Number of steps over which the learning rate increases from 0. If it exceeds --num_train_steps, the "
-        "learning rate never reaches its peak.",
+        "Number of steps over which the learning rate increases from 0. If it exceeds "
+        "--num_train_steps, the learning rate never reaches its peak.",
         lower=0,
         changeable=True,
     )
@@ -173,26 +174,27 @@ class PretrainingSettings(Settings):
     )
     eval_steps: int | None = setting(
         None,
-        "Number of training steps between evaluations, whose results go to eval_log.csv and loss.png. Requires "
-        "--do_train and --do_eval.",
+        "Number of training steps between evaluations, whose results go to eval_log.csv and "
+        "loss.png. Requires --do_train and --do_eval.",
         lower=1,
         needs=("do_train", "do_eval"),
         changeable=True,
     )
     profile_steps: str | None = setting(
         None,
-        "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, 11:12 records "
-        "two steps after the first ten.",
+        "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, "
+        "11:12 records two steps after the first ten.",
         needs="do_train",
         changeable=True,
     )
     phases: str | None = setting(
         None,
-        "Phases of different sequence lengths, instead of `max_seq_length` and `max_predictions_per_seq`. "
-        "128:0.9,512:0.1 trains 90% of the steps on records of 128 tokens, then the rest on 512. "
-        "LENGTH:FRACTION:BATCH:PREDICTIONS also sets the batch size and the number of masked tokens; they "
-        "default to `train_batch_size` and to `masked_lm_prob` times LENGTH, rounded up. In --input_file, "
-        "{length} is replaced by the length of each phase.",
+        "Phases of different sequence lengths, instead of `max_seq_length` and "
+        "`max_predictions_per_seq`. 128:0.9,512:0.1 trains 90% of the steps on records of 128 "
+        "tokens, then the rest on 512. LENGTH:FRACTION:BATCH:PREDICTIONS also sets the batch size "
+        "and the number of masked tokens; they default to `train_batch_size` and to "
+        "`masked_lm_prob` times LENGTH, rounded up. In --input_file, {length} is replaced by the "
+        "length of each phase.",
     )
     tokenizer: TokenizerFiles = dataclasses.field(
         default=TokenizerFiles(), compare=False, repr=False
@@ -227,8 +229,8 @@ class PretrainingSettings(Settings):
         first, last = map(int, found.groups()) if found else (0, 0)
         if not 1 <= first <= last:
             raise InputError(
-                f"`profile_steps`={self.profile_steps}: must be FROM:TO with 1 <= FROM <= TO, such as "
-                "11:12"
+                f"`profile_steps`={self.profile_steps}: must be FROM:TO with 1 <= FROM <= TO, "
+                "such as 11:12"
             )
         return first, last
 
@@ -270,11 +272,14 @@ class PretrainingSettings(Settings):
         """Yields notes about the learning rate and the records to evaluate on."""
         if self.do_train and self.num_warmup_steps >= self.num_train_steps:
             yield (
-                f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never reaches its peak "
-                f"within --num_train_steps={self.num_train_steps}"
+                f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never "
+                f"reaches its peak within --num_train_steps={self.num_train_steps}"
             )
         if self.do_eval and not self.eval_input_file:
-            yield "note: evaluations use the records of --input_file; for held-out records, set --eval_input_file"
+            yield (
+                "note: evaluations use the records of --input_file; for held-out records, set "
+                "--eval_input_file"
+            )
 
 
 def check_config(config, objective):
@@ -295,6 +300,6 @@ def check_config(config, objective):
         )
     if config.bilstm_head:
         raise InputError(
-            "bilstm_head is true in the BERT config, but only fine-tuned models have a BiLSTM; use the "
-            "config of a pre-trained model"
+            "bilstm_head is true in the BERT config, but only fine-tuned models have a BiLSTM; "
+            "use the config of a pre-trained model"
         )

@@ -25,21 +25,22 @@ def find_tokenizer(settings):
     """
     known = _read_record_vocabulary(settings)
     place, near = _find_near_checkpoint(settings.model.model_files)
-    vocab_file, casing = settings.vocab_file or near.vocab_file, known or near
+    vocab_file = settings.vocab_file or near.vocab_file
+    casing = known or near
     if known:
         if not settings.vocab_file:
             vocab_file = _find_unchanged(known)
         if near.do_lower_case not in (None, known.do_lower_case):
             warn(
-                f"note: the records have do_lower_case {known.do_lower_case} ({known.run_file}), which overrides "
-                f"{near.casing_from} ({near.do_lower_case})"
+                f"note: the records have do_lower_case {known.do_lower_case} ({known.run_file}), "
+                f"which overrides {near.casing_from} ({near.do_lower_case})"
             )
     if settings.vocab_file:
         paths.check_file("vocab_file", vocab_file)
         if known and compute_digest(to_vocab_txt(vocab_file)) != known.digest:
             raise InputError(
-                f"differs from the vocabulary of the records, {known.path} (in {known.run_file}); omit "
-                "`vocab_file`, or create the records again",
+                f"differs from the vocabulary of the records, {known.path} (in {known.run_file}); "
+                "omit `vocab_file`, or create the records again",
                 "vocab_file",
                 vocab_file,
             )
@@ -50,7 +51,8 @@ def find_tokenizer(settings):
         and (difference := describe_vocabulary_difference(vocab_file, near.vocab_file))
     ):
         warn(
-            f"note: the vocabulary {vocab_file} overrides the one of `{place}`={settings.values()[place]}{difference}"
+            f"note: the vocabulary {vocab_file} overrides the one of "
+            f"`{place}`={settings.values()[place]}{difference}"
         )
     return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)
 
@@ -85,8 +87,8 @@ def _find_unchanged(known):
     if files.at(known.path).exists() and compute_digest(to_vocab_txt(known.path)) == known.digest:
         return known.path
     warn(
-        f"note: the vocabulary of the records, {known.path}, is missing or was changed, so it is not saved with the "
-        "model; set `vocab_file`"
+        f"note: the vocabulary of the records, {known.path}, is missing or was changed, so it is "
+        "not saved with the model; set `vocab_file`"
     )
     return None
 

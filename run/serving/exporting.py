@@ -40,24 +40,23 @@ def export_saved_model(servable, settings, litert_content):
         weights=settings.weights,
         litert=litert_content,
     )
-    labels, size = (
-        servable.metadata.labels,
-        sum(files.at(each).size() for each in files.at(path).files_below()),
-    )
+    labels = servable.metadata.labels
+    size = sum(files.at(each).size() for each in files.at(path).files_below())
     print(
-        f"{path}: SavedModel of {add_article(servable.kind)}, {size / 1e6:.1f} MB, with the signatures "
-        f"serving_default ({', '.join(servable.text_inputs)}), ids, and tf_example"
+        f"{path}: SavedModel of {add_article(servable.kind)}, {size / 1e6:.1f} MB, with the "
+        f"signatures serving_default ({', '.join(servable.text_inputs)}), ids, and tf_example"
         + f"; labels {', '.join(labels)}"
         * bool(labels)
     )
     if litert_content:
         print(
-            f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} weights, "
-            f"{len(litert_content) / 1e6:.1f} MB"
+            f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} "
+            f"weights, {len(litert_content) / 1e6:.1f} MB"
         )
     if not has_warmup:
         print(
-            "note: warm-up requests are omitted; they require: pip install --no-deps tensorflow-serving-api==2.20.0"
+            "note: warm-up requests are omitted; they require: pip install --no-deps "
+            "tensorflow-serving-api==2.20.0"
         )
 
 
@@ -76,8 +75,8 @@ def export_litert(settings):
     listed = ", ".join(f"{value:.1e} ({name})" for name, value in differences.items())
     print(
         f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, "
-        f"{len(content) / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} "
-        f"tokens; largest difference from the original model: {listed}"
+        f"{len(content) / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to "
+        f"{servable.max_seq_length} tokens; largest difference from the original model: {listed}"
     )
 
 

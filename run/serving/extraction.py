@@ -46,7 +46,8 @@ def run(settings):
     strategy = strategies.make_strategy(settings.devices)
     strategies.check_batch_size("batch_size", settings.batch_size, strategy)
     strategies.warn_about_slow_precision(settings.mixed_precision, strategies.device_type(strategy))
-    checkpoint, max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
+    checkpoint = settings.model.init_checkpoint
+    max_seq_length = settings.tokenizer.max_seq_length
     tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
     is_dynamic = strategies.allows_dynamic_shapes(strategy)
     with strategy.scope():
@@ -144,8 +145,8 @@ def pool(pieces, vectors, pooling):
     """
     if not np.isfinite(vectors).all():
         raise InputError(
-            "the embeddings are not finite (NaN or infinity); choose another checkpoint, or compute in "
-            "float32"
+            "the embeddings are not finite (NaN or infinity); choose another checkpoint, or "
+            "compute in float32"
         )
     if pooling == "cls":
         return pieces[:1], vectors[:1]

@@ -107,7 +107,8 @@ def open_writer(path):
       path: Path of the file: a table if it ends in .tsv, otherwise JSON lines; - for standard
         output.
     """
-    is_table, header = path.lower().endswith(".tsv"), []
+    is_table = path.lower().endswith(".tsv")
+    header = []
 
     def write(row):
         """Writes a row, a dict."""

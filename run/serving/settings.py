@@ -38,8 +38,8 @@ class TerminalSettings(AnyModelSettings):
 
     model: str | None = setting(
         None,
-        "Model to use, in any format: a .tflite file or a directory from export_saved_model, or a checkpoint. "
-        "Replaces --init_checkpoint.",
+        "Model to use, in any format: a .tflite file or a directory from export_saved_model, or a "
+        "checkpoint. Replaces --init_checkpoint.",
         role=roles.INPUT,
     )
     source: ModelSettings = dataclasses.field(default_factory=ModelSettings)
@@ -57,8 +57,8 @@ class FillMaskSettings(TerminalSettings):
 
     text: tuple[str, ...] = setting(
         (),
-        "Text with one or more [MASK], or a pair `text_a ||| text_b`; can be repeated. Defaults to the lines of "
-        "standard input.",
+        "Text with one or more [MASK], or a pair `text_a ||| text_b`; can be repeated. Defaults "
+        "to the lines of standard input.",
         repeated=True,
     )
 
@@ -113,8 +113,8 @@ class ExportSettings(CheckpointSettings):
 
     export_dir: str | None = setting(
         None,
-        "Directory of the exported model. A SavedModel is written to export_dir/VERSION, a LiteRT model to "
-        "export_dir/model_WEIGHTS.tflite. Required.",
+        "Directory of the exported model. A SavedModel is written to export_dir/VERSION, a LiteRT "
+        "model to export_dir/model_WEIGHTS.tflite. Required.",
         required=True,
         role=roles.SHARED_FOLDER,
     )
@@ -132,15 +132,15 @@ class ExportSettings(CheckpointSettings):
     )
     weights: str = setting(
         "float32",
-        "Type of the stored weights. saved_model: float32, bfloat16, or int8, all converted to the type of "
-        "--mixed_precision when loaded. litert: float32, float16, or int8 (dynamic range quantization, "
-        "computed in integers).",
+        "Type of the stored weights. saved_model: float32, bfloat16, or int8, all converted to "
+        "the type of --mixed_precision when loaded. litert: float32, float16, or int8 (dynamic "
+        "range quantization, computed in integers).",
         choices=("float32", "float16", "bfloat16", "int8"),
     )
     with_litert: str | None = setting(
         None,
-        "For SavedModels: type of the weights of an additional LiteRT model, model.tflite in the same "
-        "directory. TensorFlow Serving uses it with the flag prefer_tflite_model.",
+        "For SavedModels: type of the weights of an additional LiteRT model, model.tflite in the "
+        "same directory. TensorFlow Serving uses it with the flag prefer_tflite_model.",
         choices=WEIGHTS["litert"],
         needs="format=saved_model",
     )
@@ -156,9 +156,9 @@ class ExportSettings(CheckpointSettings):
     )
     mixed_precision: str = setting(
         "float32",
-        "Type of the matrix multiplications of a SavedModel; normalization, softmax, and scores are "
-        "float32. bfloat16 is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer "
-        "GPUs.",
+        "Type of the matrix multiplications of a SavedModel; normalization, softmax, and scores "
+        "are float32. bfloat16 is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) "
+        "and on newer GPUs.",
         choices=COMPUTE_TYPES,
         needs="format=saved_model",
     )
@@ -187,8 +187,9 @@ class PredictionSettings(AnyModelSettings):
 
     model: str | None = setting(
         None,
-        "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "
-        "run, or another checkpoint, as for --init_checkpoint of the other scripts. Required.",
+        "Model to use: a .tflite file or a directory from export_saved_model, the directory of a "
+        "fine-tuning run, or another checkpoint, as for --init_checkpoint of the other scripts. "
+        "Required.",
         role=roles.INPUT,
     )
     task: str | None = setting(
@@ -209,20 +210,22 @@ class PredictionSettings(AnyModelSettings):
 
     input_file: str | None = setting(
         None,
-        "Input file: a table with a header, separated by tabs (.tsv) or by commas with quotes (.csv); one JSON "
-        "object per line (.jsonl); otherwise one text per line, or two separated by ` ||| `. - for lines of "
-        "standard input. Required.",
+        "Input file: a table with a header, separated by tabs (.tsv) or by commas with quotes "
+        "(.csv); one JSON object per line (.jsonl); otherwise one text per line, or two separated "
+        "by ` ||| `. - for lines of standard input. Required.",
         required=True,
         role=roles.INPUT_FILE,
     )
     columns: tuple[str, ...] = setting(
         (),
-        "Columns of the table, or keys of the objects, for the inputs of the model in order: text; text_a, "
-        "text_b; question, context; or text_a and one column per choice. Defaults to the names of the inputs.",
+        "Columns of the table, or keys of the objects, for the inputs of the model in order: "
+        "text; text_a, text_b; question, context; or text_a and one column per choice. Defaults "
+        "to the names of the inputs.",
     )
     output_file: str | None = setting(
         None,
-        "Output file: a table if it ends in .tsv, otherwise JSON lines; - for standard output. Required.",
+        "Output file: a table if it ends in .tsv, otherwise JSON lines; - for standard output. "
+        "Required.",
         required=True,
         role=roles.OUTPUT_FILE,
     )
@@ -244,7 +247,8 @@ class ExtractionSettings(Settings):
     devices: OriginalDeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
     input_file: str | None = setting(
         None,
-        "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Required.",
+        "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. "
+        "Required.",
         required=True,
         role=roles.INPUT_FILE,
     )
@@ -253,9 +257,9 @@ class ExtractionSettings(Settings):
     )
     format: str = setting(
         "jsonl",
-        "jsonl: JSON lines as in the original BERT. npz: NumPy arrays vectors [tokens, layers, hidden_size], "
-        "tokens, row_splits, and layers. tfrecord: one tf.train.Example per line with linex_index, tokens, "
-        "and vectors.",
+        "jsonl: JSON lines as in the original BERT. npz: NumPy arrays vectors [tokens, layers, "
+        "hidden_size], tokens, row_splits, and layers. tfrecord: one tf.train.Example per line "
+        "with linex_index, tokens, and vectors.",
         choices=("jsonl", "npz", "tfrecord"),
     )
     layers: str = setting(
@@ -263,20 +267,21 @@ class ExtractionSettings(Settings):
     )
     pooling: str = setting(
         "none",
-        "none: an embedding per token. cls: the embedding of [CLS]. mean: the mean over the tokens of a line, "
-        "including [CLS] and [SEP], under the token [MEAN].",
+        "none: an embedding per token. cls: the embedding of [CLS]. mean: the mean over the "
+        "tokens of a line, including [CLS] and [SEP], under the token [MEAN].",
         choices=("none", "cls", "mean"),
     )
     batch_size: int = setting(32, "Batch size in lines.", lower=1)
     mixed_precision: str = setting(
         "float32",
-        "Type of the matrix multiplications. bfloat16, with 8 bits of precision, is faster on CPUs with "
-        "instructions for it and on newer GPUs.",
+        "Type of the matrix multiplications. bfloat16, with 8 bits of precision, is faster on "
+        "CPUs with instructions for it and on newer GPUs.",
         choices=COMPUTE_TYPES,
     )
     use_one_hot_embeddings: bool = setting(
         False,
-        "Look up word embeddings with a one-hot matrix multiplication, for TPUs; the results are the same.",
+        "Look up word embeddings with a one-hot matrix multiplication, for TPUs; the results are "
+        "the same.",
     )
 
     def check_files(self):
@@ -309,8 +314,8 @@ class ConversionSettings(Settings):
 
     input: str | None = setting(
         None,
-        "Checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory that contains "
-        "one of these. Required.",
+        "Checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory "
+        "that contains one of these. Required.",
         required=True,
     )
     output: str | None = setting(
@@ -327,27 +332,27 @@ class ConversionSettings(Settings):
     )
     adapter: str | None = setting(
         None,
-        "adapter.safetensors of a fine-tuning run with --lora_rank. Merges its adapters into --input, the "
-        "checkpoint that the run started from, and adds its head.",
+        "adapter.safetensors of a fine-tuning run with --lora_rank. Merges its adapters into "
+        "--input, the checkpoint that the run started from, and adds its head.",
         role=roles.INPUT_FILE,
     )
     bert_config_file: str | None = setting(
         None,
-        "The model's bert_config.json, Hugging Face's config.json, or the Model Garden's params.yaml. Required "
-        "unless the directory of --input contains a config.",
+        "The model's bert_config.json, Hugging Face's config.json, or the Model Garden's "
+        "params.yaml. Required unless the directory of --input contains a config.",
         role=roles.INPUT_FILE,
     )
     vocab_file: str | None = setting(
         None,
-        "The model's vocab.txt or tokenizer.json, to write next to the weights. Defaults to the vocabulary in "
-        "the directory of --input, if any.",
+        "The model's vocab.txt or tokenizer.json, to write next to the weights. Defaults to the "
+        "vocabulary in the directory of --input, if any.",
         role=roles.INPUT_FILE,
     )
     max_position_embeddings: int | None = setting(
         None,
-        "Extend the model to this number of positions, for further pre-training or fine-tuning on longer texts, "
-        "by repeating the position embeddings from the first one. "
-        "By default, the number does not change.",
+        "Extend the model to this number of positions, for further pre-training or fine-tuning on "
+        "longer texts, by repeating the position embeddings from the first one. By default, the "
+        "number does not change.",
         lower=1,
     )
 

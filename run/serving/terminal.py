@@ -77,7 +77,8 @@ def fill_masks(model, texts, top_k):
             print(f"  IsNext {outputs['is_next'][0]:.3f}")
         if outputs["was_cut"][0]:
             print(
-                f"  the text exceeds {model.limit} tokens and was truncated, possibly including a {MASK}"
+                f"  the text exceeds {model.limit} tokens and was truncated, possibly including a "
+                f"{MASK}"
             )
 
 

@@ -95,8 +95,8 @@ class QuestionSettings(Settings):
     )
     null_score_diff_threshold: float = setting(
         0.0,
-        "With --version_2_with_negative: the answer is '' if the score of no answer exceeds the score of the "
-        "best answer by more than this.",
+        "With --version_2_with_negative: the answer is '' if the score of no answer exceeds the "
+        "score of the best answer by more than this.",
         needs="version_2_with_negative",
     )
 
@@ -107,14 +107,14 @@ class LabelSettings(Settings):
 
     labels_file: str | None = setting(
         None,
-        "File of label names, one per line, in the order of their IDs. Defaults to the labels in task.json. A "
-        "classifier without labels predicts a number.",
+        "File of label names, one per line, in the order of their IDs. Defaults to the labels in "
+        "task.json. A classifier without labels predicts a number.",
         role=roles.INPUT_FILE,
     )
     pairs: bool = setting(
         False,
-        "For classifiers, encoders, and masked LMs: each example has two texts, with the inputs text_a and "
-        "text_b instead of text.",
+        "For classifiers, encoders, and masked LMs: each example has two texts, with the inputs "
+        "text_a and text_b instead of text.",
     )
     multi_label: bool = setting(False, "For classifiers: a text can have several labels.")
 
@@ -190,16 +190,16 @@ class CheckpointSettings(ServingSettings):
     span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     task: str | None = setting(
         None,
-        "Task of the model. Defaults to the task in the checkpoint's directory. Every checkpoint can be an "
-        "encoder, and a pre-trained checkpoint can be a masked_lm.",
+        "Task of the model. Defaults to the task in the checkpoint's directory. Every checkpoint "
+        "can be an encoder, and a pre-trained checkpoint can be a masked_lm.",
         choices=KIND_NAMES,
     )
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     top_k: int = setting(5, "Number of candidates per [MASK], or of answers per question.", lower=1)
     static_length: bool = setting(
         False,
-        "Pad every input to --max_seq_length, as TPUs and XLA require, instead of to the longest text of a "
-        "request.",
+        "Pad every input to --max_seq_length, as TPUs and XLA require, instead of to the longest "
+        "text of a request.",
     )
 
 

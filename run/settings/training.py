@@ -28,7 +28,8 @@ class TrainingSettings(Settings):
 
     output_dir: str | None = setting(
         None,
-        "Directory for checkpoints, results, and loss curves; created if it does not exist. Required.",
+        "Directory for checkpoints, results, and loss curves; created if it does not exist. "
+        "Required.",
         required=True,
         role=roles.RUN_FOLDER,
     )
@@ -48,17 +49,18 @@ class TrainingSettings(Settings):
     )
     iterations_per_loop: int = setting(
         1000,
-        "Maximum number of steps per call of the training function; a call also ends at each row of the log, "
-        "checkpoint, and evaluation.",
+        "Maximum number of steps per call of the training function; a call also ends at each row "
+        "of the log, checkpoint, and evaluation.",
         lower=1,
         changeable=True,
     )
     log_steps: int | None = setting(
         None,
-        f"Number of steps between rows of the training log, whose losses are means over these steps. Defaults to "
-        f"{MOST_LOG_STEPS}, or in a shorter training to a twentieth of its steps. The log also has a row at each "
-        "checkpoint and evaluation, and every --iterations_per_loop steps. SIGTERM and Ctrl-C are handled at the "
-        "same steps: set a lower number if steps are slow.",
+        "Number of steps between rows of the training log, whose losses are means over these "
+        f"steps. Defaults to {MOST_LOG_STEPS}, or in a shorter training to a twentieth of its "
+        "steps. The log also has a row at each checkpoint and evaluation, and every "
+        "--iterations_per_loop steps. SIGTERM and Ctrl-C are handled at the same steps: set a "
+        "lower number if steps are slow.",
         lower=1,
         changeable=True,
     )
@@ -77,30 +79,30 @@ class StepSettings(Settings):
 
     accumulate_steps: int = setting(
         1,
-        "Gradient accumulation: number of micro-batches that each replica processes per update, to save memory. "
-        "The update is the same as for the entire batch.",
+        "Gradient accumulation: number of micro-batches that each replica processes per update, "
+        "to save memory. The update is the same as for the entire batch.",
         lower=1,
         changeable=True,
     )
     mixed_precision: str = setting(
         "float32",
-        "Type of the computations; weights, updates, normalization, and losses remain float32. tf32: "
-        "GPUs round the inputs of matrix multiplications to 10 bits (TensorFloat-32, NVIDIA Ampere and "
-        "newer). bfloat16: for TPUs, newer GPUs, and CPUs with instructions for it (avx512_bf16, "
-        "amx_bf16). float16: for older GPUs, with loss scaling against underflow.",
+        "Type of the computations; weights, updates, normalization, and losses remain float32. "
+        "tf32: GPUs round the inputs of matrix multiplications to 10 bits (TensorFloat-32, NVIDIA "
+        "Ampere and newer). bfloat16: for TPUs, newer GPUs, and CPUs with instructions for it "
+        "(avx512_bf16, amx_bf16). float16: for older GPUs, with loss scaling against underflow.",
         choices=DTYPE_POLICIES,
         changeable=True,
     )
     jit_compile: bool = setting(
         False,
-        "Compile the forward and backward pass with XLA. This also computes padding, since XLA requires fixed "
-        "shapes. TPUs always compile.",
+        "Compile the forward and backward pass with XLA. This also computes padding, since XLA "
+        "requires fixed shapes. TPUs always compile.",
         changeable=True,
     )
     recompute_activations: bool = setting(
         False,
-        "Activation checkpointing: keep only the output of each layer for the backward pass, and recompute its "
-        "activations. Saves memory for about a third more computation.",
+        "Activation checkpointing: keep only the output of each layer for the backward pass, and "
+        "recompute its activations. Saves memory for about a third more computation.",
         changeable=True,
     )
 
@@ -128,8 +130,8 @@ class OptimizerSettings(Settings):
     )
     optimizer: str = setting(
         "adamw",
-        "adamw: the original BERT's optimizer, for batch sizes up to about a thousand. lamb: for larger "
-        "batches, with a higher --learning_rate.",
+        "adamw: the original BERT's optimizer, for batch sizes up to about a thousand. lamb: for "
+        "larger batches, with a higher --learning_rate.",
         choices=("adamw", "lamb"),
     )
     weight_decay_rate: float = setting(
@@ -150,8 +152,8 @@ class OptimizerSettings(Settings):
     )
     decay_power: float = setting(
         1.0,
-        "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is linear, as in the "
-        "original BERT.",
+        "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is "
+        "linear, as in the original BERT.",
         lower=1e-3,
         changeable=True,
     )
@@ -167,9 +169,10 @@ class DeviceSettings(Settings):
 
     distribution_strategy: str = setting(
         "one_device",
-        "one_device: one CPU or GPU. mirrored: all visible GPUs of this machine. mirrored_cpu: two "
-        "replicas on the CPU, for testing without GPUs; not faster than one. multi_worker_mirrored: the "
-        "machines in the environment variable TF_CONFIG. tpu: the TPU of --tpu_name.",
+        "one_device: one CPU or GPU. mirrored: all visible GPUs of this machine. mirrored_cpu: "
+        "two replicas on the CPU, for testing without GPUs; not faster than one. "
+        "multi_worker_mirrored: the machines in the environment variable TF_CONFIG. tpu: the TPU "
+        "of --tpu_name.",
         choices=("one_device", "mirrored", CPU_STRATEGY, "multi_worker_mirrored", "tpu"),
     )
     tpu_name: str | None = setting(

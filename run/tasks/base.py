@@ -54,7 +54,9 @@ class Task(abc.ABC):
             settings.task, settings.tokenizer.max_seq_length, model_metadata
         )
         self.data.check()
-        self.folder, self.new_variables, self.started_with = settings.training.output_dir, (), {}
+        self.folder = settings.training.output_dir
+        self.new_variables = ()
+        self.started_with = {}
         self.features = {}
 
     def read(self, tokenizer, ignore_padding):
@@ -130,7 +132,8 @@ class Task(abc.ABC):
     def head_shapes(self, config):
         """Returns dict of the head's variables to their shapes, for a model with this
         BertConfig."""
-        scope, num_outputs = self._kind.head_scope, self._kind.num_outputs(self.metadata)
+        scope = self._kind.head_scope
+        num_outputs = self._kind.num_outputs(self.metadata)
         return {
             f"{scope}output_bias": [num_outputs],
             f"{scope}output_weights": [num_outputs, config.hidden_size],

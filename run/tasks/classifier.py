@@ -132,7 +132,8 @@ class ClassifierTask(Task):
 
         F1 refers to the label with ID 1.
         """
-        labels, published = self._dataset.labels, glue.find_task(self._dataset.name).labels
+        labels = self._dataset.labels
+        published = glue.find_task(self._dataset.name).labels
         return np.array([published.index(label) for label in labels])
 
     @property

@@ -17,7 +17,8 @@ class MultipleChoiceTask(Task):
     data_class = MultipleChoiceData
     kind = MultipleChoiceData.Settings.kind
     metric = "eval_accuracy"
-    loss, logits_loss = losses.classification_loss, "softmax"
+    loss = losses.classification_loss
+    logits_loss = "softmax"
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]

@@ -44,7 +44,8 @@ class SpanLabelerTask(Task):
 
     def read(self, tokenizer, ignore_padding):
         """See Task."""
-        self._tokenizer, self._ignore_padding = tokenizer, ignore_padding
+        self._tokenizer = tokenizer
+        self._ignore_padding = ignore_padding
         if self._examples:
             self.features["dev"] = self.data.read("dev", tokenizer)
         self._read_unlabeled(tokenizer)
@@ -141,7 +142,8 @@ class SpanLabelerTask(Task):
             return_index=True,
             return_counts=True,
         )
-        averaged, penalty = {}, self._padding_penalty
+        averaged = {}
+        penalty = self._padding_penalty
         for name in ("start_logits", "end_logits"):
             # [models, windows, S].
             logits = np.stack([each[name] + penalty for each in outputs]).astype(np.float64)

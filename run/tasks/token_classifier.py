@@ -22,7 +22,8 @@ class TokenClassifierTask(Task):
 
     data_class = TokenClassifierData
     kind = TokenClassifierData.Settings.kind
-    loss, logits_loss = losses.token_classification_loss, "tokens"
+    loss = losses.token_classification_loss
+    logits_loss = "tokens"
 
     def read(self, tokenizer, ignore_padding):
         """See Task. Also raises InputError if there is no model to use."""
@@ -46,7 +47,8 @@ class TokenClassifierTask(Task):
         from seqeval import metrics as entity_metrics  # These take a second to import.
         from sklearn import metrics
 
-        labels, predicted = self.data.examples("dev").labels, self._predict_labels("dev", outputs)
+        labels = self.data.examples("dev").labels
+        predicted = self._predict_labels("dev", outputs)
         words = _flat(labels), _flat(predicted)
         loss = float(self.loss(outputs, self.features["dev"])["loss"])
         scores = {"eval_accuracy": metrics.accuracy_score(*words), "eval_loss": loss, "loss": loss}
@@ -72,7 +74,8 @@ class TokenClassifierTask(Task):
     def report(self, outputs, folder):
         """Writes eval_report.txt, the scores per type or label, and confusion.png, of the labels
         of words."""
-        labels, predicted = self.data.examples("dev").labels, self._predict_labels("dev", outputs)
+        labels = self.data.examples("dev").labels
+        predicted = self._predict_labels("dev", outputs)
         with new_file(os.path.join(folder, "eval_report.txt")) as file:
             file.write(self._scores_by_label(labels, predicted))
         label_ids = self.features["dev"]["label_ids"]
@@ -91,8 +94,10 @@ class TokenClassifierTask(Task):
         the predictions in the column of the labels.
         """
         outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
-        path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
-        labels, column = self._predict_labels("test", outputs), "the last column"
+        path = os.path.join(folder, "test_predictions.txt")
+        sentences = self.data.examples("test")
+        labels = self._predict_labels("test", outputs)
+        column = "the last column"
         if conll.is_treebank(sentences.path):
             path = os.path.join(folder, "test_predictions.conllu")
             column = f"the column {self.data.settings.treebank_column.upper()}"

@@ -64,14 +64,16 @@ class Distillation(Technique):
         init_layers=(),
         replacing_rate=None,
     ):
-        self._losses, self._path, self._init_layers = losses, path, init_layers
-        self._teacher, self._student = teacher, student
-        self._logits_loss, self._load_teacher, self._replacing_rate = (
-            logits_loss,
-            load_teacher,
-            replacing_rate,
-        )
-        self._inner, self._layers = [name for name in INNER if name in losses.weights], ()
+        self._losses = losses
+        self._path = path
+        self._init_layers = init_layers
+        self._teacher = teacher
+        self._student = student
+        self._logits_loss = logits_loss
+        self._load_teacher = load_teacher
+        self._replacing_rate = replacing_rate
+        self._inner = [name for name in INNER if name in losses.weights]
+        self._layers = ()
         if self._inner:
             self._layers = map_layers(
                 losses.parsed_layer_map, student.num_hidden_layers, teacher.num_hidden_layers
@@ -85,7 +87,8 @@ class Distillation(Technique):
         answers = self._make_teacher_function() if losses.uses_teacher else lambda features: {}
         if self._replacing_rate is not None:
             run.network = self._replace_layers(run)
-        widths, projection = (self._student.hidden_size, self._teacher.hidden_size), None
+        widths = (self._student.hidden_size, self._teacher.hidden_size)
+        projection = None
         if widths[0] != widths[1] and not {"hidden", "cls"}.isdisjoint(self._inner):
             initializer = WeightInitializer(self._student.initializer_range, run.seed)
             with tf.name_scope("distillation/"):
@@ -104,10 +107,8 @@ class Distillation(Technique):
 
     def _replace_layers(self, run):
         """Returns the TheseusModel of a student."""
-        iterations, num_steps = (
-            run.optimizer.iterations,
-            max(1, round(REPLACING_PROPORTION * run.num_steps)),
-        )
+        iterations = run.optimizer.iterations
+        num_steps = max(1, round(REPLACING_PROPORTION * run.num_steps))
         return TheseusModel(
             run.network,
             self._load_teacher(),
@@ -156,7 +157,8 @@ class TaskDistillation(Distillation):
             init_layers,
             replacing_rate,
         )
-        self._task, self._metadata = task, teacher.metadata
+        self._task = task
+        self._metadata = teacher.metadata
         self._folder = cache_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
         self._saves_outputs = keep_answers and losses.uses_teacher
         self._deletes_outputs = not cache_dir
@@ -220,7 +222,9 @@ class TaskDistillation(Distillation):
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""
-        teacher, metadata, path = self._metadata, task.metadata, self._path
+        teacher = self._metadata
+        metadata = task.metadata
+        path = self._path
         if not teacher.has_generic_labels and teacher.labels != metadata.labels:
             labels = [", ".join(each.labels) or "a number" for each in (teacher, metadata)]
             raise InputError(
@@ -300,7 +304,8 @@ class TaskDistillation(Distillation):
 
     def _load_model(self, task):
         """Returns the teacher's model with its weights."""
-        strategy, settings = tf.distribute.get_strategy(), task.settings
+        strategy = tf.distribute.get_strategy()
+        settings = task.settings
         fast = strategies.choose_fast(
             strategy,
             self._teacher,

@@ -29,33 +29,35 @@ class TrainedWeightsSettings(Settings):
 
     freeze_layers: int | None = setting(
         None,
-        "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the embeddings. Saves "
-        "time and memory. By default, trains all layers. Requires --do_train.",
+        "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the "
+        "embeddings. Saves time and memory. By default, trains all layers. Requires --do_train.",
         lower=0,
         needs="do_train",
     )
     layerwise_learning_rate_decay: float = setting(
         1.0,
-        "Factor of the learning rate from each layer to the layer below it, and from the lowest layer to the "
-        "embeddings. The top layer, the pooler, and the head use --learning_rate. 1 for no decay.",
+        "Factor of the learning rate from each layer to the layer below it, and from the lowest "
+        "layer to the embeddings. The top layer, the pooler, and the head use --learning_rate. 1 "
+        "for no decay.",
         lower=1e-3,
         upper=1,
         needs="do_train",
     )
     lora_rank: int | None = setting(
         None,
-        "LoRA: freeze the encoder, and train adapters of this rank for the kernels of attention and "
-        "feed-forward network, together with the pooler and the head. 8 is common, with a --learning_rate of "
-        "1e-4 to 1e-3. Writes the trained weights to OUTPUT_DIR/adapter.safetensors.",
+        "LoRA: freeze the encoder, and train adapters of this rank for the kernels of attention "
+        "and feed-forward network, together with the pooler and the head. 8 is common, with a "
+        "--learning_rate of 1e-4 to 1e-3. Writes the trained weights to "
+        "OUTPUT_DIR/adapter.safetensors.",
         lower=1,
         needs="do_train",
         not_with="quantize_from_step",
     )
     quantize_from_step: int | None = setting(
         None,
-        "Step at which to begin quantization-aware training: weights and inputs of matrix multiplications are "
-        "rounded as in a LiteRT file with int8 weights, which then gives the same predictions. Evaluations use "
-        "the rounded model. By default, nothing is rounded.",
+        "Step at which to begin quantization-aware training: weights and inputs of matrix "
+        "multiplications are rounded as in a LiteRT file with int8 weights, which then gives the "
+        "same predictions. Evaluations use the rounded model. By default, nothing is rounded.",
         lower=0,
         changeable=True,
     )
@@ -64,8 +66,8 @@ class TrainedWeightsSettings(Settings):
         """Raises InputError if the model, a BertConfig, does not allow these settings."""
         if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
             raise InputError(
-                f"`freeze_layers`={self.freeze_layers}: must be at most {config.num_hidden_layers}, the "
-                "number of layers of the model"
+                f"`freeze_layers`={self.freeze_layers}: must be at most "
+                f"{config.num_hidden_layers}, the number of layers of the model"
             )
         if self.layerwise_learning_rate_decay != 1 and config.num_hidden_groups is not None:
             raise InputError(
@@ -80,28 +82,29 @@ class StudentSettings(Settings):
 
     teacher: str | None = setting(
         None,
-        "Teacher: the directory of a fine-tuning run, its OUTPUT_DIR/best, or another fine-tuned checkpoint. "
-        "Its task.json determines the task. Required.",
+        "Teacher: the directory of a fine-tuning run, its OUTPUT_DIR/best, or another fine-tuned "
+        "checkpoint. Its task.json determines the task. Required.",
         required=True,
         role=roles.INPUT,
     )
     student_layers: tuple[int, ...] = setting(
         (),
-        "0-based layers of the teacher that initialize the student, together with the embeddings, the pooler, and "
-        "the head.",
+        "0-based layers of the teacher that initialize the student, together with the embeddings, "
+        "the pooler, and the head.",
         lower=0,
         required="without student_checkpoint or student_config_file",
     )
     student_checkpoint: str | None = setting(
         None,
-        "Checkpoint that initializes the student, as for --init_checkpoint of fine-tuning; its vocabulary must "
-        "be the same as the teacher's.",
+        "Checkpoint that initializes the student, as for --init_checkpoint of fine-tuning; its "
+        "vocabulary must be the same as the teacher's.",
         role=roles.INPUT,
         not_with="student_layers",
     )
     student_config_file: str | None = setting(
         None,
-        "Config of a randomly initialized student: a bert_config.json or the name of a published size.",
+        "Config of a randomly initialized student: a bert_config.json or the name of a published "
+        "size.",
         role=roles.INPUT,
         not_with=("student_layers", "student_checkpoint"),
     )
@@ -113,8 +116,9 @@ class LossSettings(Settings):
 
     logits_weight: float = setting(
         1.0,
-        "Weight of the loss between the logits of student and teacher: KL divergence of softened probabilities "
-        "times T^2, for both ends of a span or for each token; squared difference for regression.",
+        "Weight of the loss between the logits of student and teacher: KL divergence of softened "
+        "probabilities times T^2, for both ends of a span or for each token; squared difference "
+        "for regression.",
         lower=0,
     )
     label_weight: float = setting(
@@ -122,20 +126,21 @@ class LossSettings(Settings):
     )
     hidden_weight: float = setting(
         0.0,
-        "Weight of the squared difference of hidden states, including embeddings: mean over tokens and hidden "
-        "size, sum over layers. If the hidden sizes differ, a trained projection maps the student's states.",
+        "Weight of the squared difference of hidden states, including embeddings: mean over "
+        "tokens and hidden size, sum over layers. If the hidden sizes differ, a trained "
+        "projection maps the student's states.",
         lower=0,
     )
     attention_weight: float = setting(
         0.0,
-        "Weight of the squared difference of attention scores before softmax: mean over heads and pairs of "
-        "tokens, sum over layers. Requires equal numbers of heads.",
+        "Weight of the squared difference of attention scores before softmax: mean over heads and "
+        "pairs of tokens, sum over layers. Requires equal numbers of heads.",
         lower=0,
     )
     cls_weight: float = setting(
         0.0,
-        "Weight of the squared distance of normalized [CLS] states of all layers except the last (patient "
-        "distillation), sum over layers.",
+        "Weight of the squared distance of normalized [CLS] states of all layers except the last "
+        "(patient distillation), sum over layers.",
         lower=0,
     )
     temperature: float = setting(
@@ -143,8 +148,8 @@ class LossSettings(Settings):
     )
     layer_map: str = setting(
         "uniform",
-        "Teacher layer to compare with each student layer. uniform: at the same relative depth. last: the "
-        "last layers. Or comma-separated 0-based numbers, one per student layer.",
+        "Teacher layer to compare with each student layer. uniform: at the same relative depth. "
+        "last: the last layers. Or comma-separated 0-based numbers, one per student layer.",
         needs=INNER_LOSS,
     )
 

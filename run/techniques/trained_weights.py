@@ -23,7 +23,8 @@ class TrainedWeights(Technique):
     """
 
     def __init__(self, settings, needs):
-        self._settings, self._needs = settings, needs
+        self._settings = settings
+        self._needs = needs
 
     def build(self, run):
         """See Technique. Freezes weights, adds adapters, sets learning rates, and rounds to int8.
@@ -35,7 +36,8 @@ class TrainedWeights(Technique):
                 None if run.num_steps is None else lambda: run.optimizer.iterations >= first_step
             )
             quantize(run.model, FakeQuantization(is_on))
-        settings, encoder = self._settings, run.model.encoder
+        settings = self._settings
+        encoder = run.model.encoder
         if run.num_steps is None:
             return
         if settings.lora_rank:

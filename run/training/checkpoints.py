@@ -66,8 +66,8 @@ class CheckpointManager(tf.train.CheckpointManager):
         elif latest != self.latest_checkpoint:
             raise InputError(
                 f"{os.path.join(self.directory, STATE_FILE)}: names "
-                f"{os.path.basename(self.latest_checkpoint)}, which does not exist; delete the file to "
-                "resume from an earlier checkpoint, or choose another directory"
+                f"{os.path.basename(self.latest_checkpoint)}, which does not exist; delete the "
+                "file to resume from an earlier checkpoint, or choose another directory"
             )
 
     def restore_or_initialize(self):
@@ -85,8 +85,9 @@ class CheckpointManager(tf.train.CheckpointManager):
             if not self.latest_checkpoint:
                 raise
             raise InputError(
-                f"{self.latest_checkpoint}: its files are corrupted or missing; to resume from an earlier "
-                f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, STATE_FILE)}"
+                f"{self.latest_checkpoint}: its files are corrupted or missing; to resume from an "
+                "earlier checkpoint, set model_checkpoint_path in "
+                f"{os.path.join(self.directory, STATE_FILE)}"
             ) from error
 
     def must_save(self, step):

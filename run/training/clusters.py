@@ -28,7 +28,8 @@ def read_cluster():
     Raises:
       InputError: If TF_CONFIG does not describe a cluster in which this task trains.
     """
-    text, tasks = os.environ.get("TF_CONFIG"), {}
+    text = os.environ.get("TF_CONFIG")
+    tasks = {}
     try:
         config = json.loads(text or "{}")
         if not config.get("cluster"):

@@ -38,7 +38,8 @@ class Logs:
     def __init__(self, folder, first_step, writes):
         self.training = Log(folder, TRAINING_LOG, first_step, writes)
         self.evaluations = Log(folder, EVALUATION_LOG, first_step, writes)
-        self._folder, self._writes = folder, writes
+        self._folder = folder
+        self._writes = writes
         self._writers = {}
 
     def add_training(self, step, means, rates):
@@ -88,7 +89,8 @@ def _create_writer(path):
     writer = tf.summary.create_file_writer(
         path, max_queue=KEPT_EVENTS, flush_millis=KEPT_MILLISECONDS
     )
-    writer.write, writer.flush = writer.flush, lambda: None
+    writer.write = writer.flush
+    writer.flush = lambda: None
     return writer
 
 

@@ -71,7 +71,8 @@ def open_run(
     Raises:
       InputError: If the run's checkpoint, or init_checkpoint, is damaged or does not fit the model.
     """
-    rates, step = settings.optimizer, settings.step
+    rates = settings.optimizer
+    step = settings.step
     with strategy.scope():
         optimizer = create_optimizer(
             rates.learning_rate,
@@ -141,11 +142,21 @@ class Run:
     """
 
     def __init__(self, training, step, strategy, model, optimizer, loss, num_steps, techniques=()):
-        self._training, self._step_settings, self._techniques = training, step, techniques
-        self.folder, self.seed = training.output_dir, training.random_seed
-        self.strategy, self.writes = strategy, strategies.is_chief(strategy)
-        self.model, self.optimizer, self.loss, self.num_steps = model, optimizer, loss, num_steps
-        self.network, self.aside, self.init_layers, self.missing = model, {}, (), ()
+        self._training = training
+        self._step_settings = step
+        self._techniques = techniques
+        self.folder = training.output_dir
+        self.seed = training.random_seed
+        self.strategy = strategy
+        self.writes = strategies.is_chief(strategy)
+        self.model = model
+        self.optimizer = optimizer
+        self.loss = loss
+        self.num_steps = num_steps
+        self.network = model
+        self.aside = {}
+        self.init_layers = ()
+        self.missing = ()
 
     def restore(self, init_checkpoint=None, new_variables=()):
         """Loads the weights. See `open_run` for the arguments. Call it in the strategy's scope."""
@@ -270,7 +281,8 @@ class Run:
                         self._keep_evaluation(results, best_metric, run_logs, bar)
                     if end_reason():
                         break
-                    began_at, began = self.step, time.monotonic()
+                    began_at = self.step
+                    began = time.monotonic()
                     current_phase = [each for each in phases if each[0] <= began_at][-1]
                     if phase is not current_phase:
                         phase = first_step, batch_size, make_batches = current_phase
@@ -302,8 +314,8 @@ class Run:
                 self._save(run_logs)
                 bar.close()
                 print(
-                    f"{self.folder}: stopped by {signal.Signals(preempted.code - 128).name} and saved at step "
-                    f"{self.step}; run the same command to resume",
+                    f"{self.folder}: stopped by {signal.Signals(preempted.code - 128).name} and "
+                    f"saved at step {self.step}; run the same command to resume",
                     file=sys.stderr,
                 )
                 raise
@@ -342,8 +354,8 @@ class Run:
         """Returns why there is nothing to train, or None if there is."""
         if self.step >= self.num_steps:
             return (
-                f"training is finished at step {self.step} of {self.num_steps}; to continue, increase the "
-                "number of steps; to start again, choose another directory"
+                f"training is finished at step {self.step} of {self.num_steps}; to continue, "
+                "increase the number of steps; to start again, choose another directory"
             )
         scores = [row.get(best_metric, -math.inf) for row in run_logs.evaluations.rows]
         if (
@@ -367,7 +379,8 @@ class Run:
 
     def _log_loop(self, means, steps_per_second, batch_size, run_logs, bar):
         """Logs the means of a loop of steps, with their speed, and moves the bar."""
-        examples, tokens = batch_size * steps_per_second, means.pop("tokens") * steps_per_second
+        examples = batch_size * steps_per_second
+        tokens = means.pop("tokens") * steps_per_second
         run_logs.add_training(
             self.step,
             means,
@@ -410,7 +423,8 @@ class Run:
                     bar.set_postfix_str("", refresh=False)
                 bar.update(self.step - bar.n)
 
-        stopped, thread = threading.Event(), threading.Thread(target=move, daemon=True)
+        stopped = threading.Event()
+        thread = threading.Thread(target=move, daemon=True)
         if strategies.device_type(self.strategy) != "TPU":
             thread.start()
         try:
@@ -437,7 +451,8 @@ class Run:
         Loops end at multiples of the settings, regardless of where a run was resumed. So the log
         has the same rows, and all workers run the same loops.
         """
-        training, step = self._training, self.step
+        training = self._training
+        step = self.step
         first_profiled, last_profiled = profiled_steps or (1, 0)
         ends = [self.num_steps, first_profiled - 1, last_profiled, *(first for first, *_ in phases)]
         log_steps = training.log_steps or min(MOST_LOG_STEPS, max(1, self.num_steps // 20))
@@ -471,6 +486,6 @@ class Run:
             else "has no checkpoint yet"
         )
         return DivergedError(
-            f"step {step}: {what}; {self.folder} {state}; a lower `learning_rate` or a longer warm-up "
-            "may help"
+            f"step {step}: {what}; {self.folder} {state}; a lower `learning_rate` or a longer "
+            "warm-up may help"
         )

@@ -48,14 +48,15 @@ def check_directory(output_dir, config, tokenizer):
     )
     if weights:
         raise InputError(
-            f"`output_dir`={output_dir}: contains a model, {weights}, that is not from a run of these "
-            "scripts; choose another directory"
+            f"`output_dir`={output_dir}: contains a model, {weights}, that is not from a run of "
+            "these scripts; choose another directory"
         )
     run_files = {CONFIG_FILE: config.to_json().encode()} | to_saved_files(tokenizer)
     for name, content in () if has_begun else run_files.items():
         if name in names and read_bytes(os.path.join(output_dir, name)) != content:
             raise InputError(
-                f"`output_dir`={output_dir}: would overwrite another {name}; choose another directory"
+                f"`output_dir`={output_dir}: would overwrite another {name}; choose another "
+                "directory"
             )
 
 
@@ -90,13 +91,14 @@ def _check_config(output_dir, config):
     path = os.path.join(output_dir, CONFIG_FILE)
     if not files.at(path).exists():
         return
-    existing, current = BertConfig.from_json_file(path).to_dict(), config.to_dict()
+    existing = BertConfig.from_json_file(path).to_dict()
+    current = config.to_dict()
     for name in current | existing:
         old, new = (values.get(name, LATER_DEFAULTS.get(name)) for values in (existing, current))
         if old != new:
             raise InputError(
-                f"contains a run of another model, with {name} {old}, but `bert_config_file` has {new}; "
-                "choose another directory",
+                f"contains a run of another model, with {name} {old}, but `bert_config_file` has "
+                f"{new}; choose another directory",
                 "output_dir",
                 output_dir,
             )

@@ -79,10 +79,8 @@ class Trainer:
           make_batches: Callable (HostShare) -> endless dataset of that host's rows of each batch.
             See `run.training.host_batches`. `strategies.check_batch_size` checks their number.
         """
-        self.batches, self._iterator = (
-            host_batches.distribute(self._strategy, make_batches, is_endless=True),
-            None,
-        )
+        self.batches = host_batches.distribute(self._strategy, make_batches, is_endless=True)
+        self._iterator = None
 
     def train(self, num_steps):
         """Runs steps on the next batches.

@@ -83,7 +83,8 @@ def hide_first_compilation():
     """Compiles a function while standard error is closed: XLA logs its first compilation,
     whatever the log level."""
     sys.stderr.flush()
-    standard_error, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    standard_error = os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nothing, 2)
         tf.function(lambda number: number + 1, jit_compile=True)(tf.zeros([]))
@@ -136,8 +137,9 @@ def _explain_unseen_gpus():
     if not glob.glob(GPU_FILES) or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return None
     return (
-        "TensorFlow does not find this machine's GPUs, usually because CUDA libraries are missing; run pip install "
-        f"'tensorflow[and-cuda]=={tf.__version__}', or set TF_CPP_MIN_LOG_LEVEL=0 in the environment to see which"
+        "TensorFlow does not find this machine's GPUs, usually because CUDA libraries are "
+        f"missing; run pip install 'tensorflow[and-cuda]=={tf.__version__}', or set "
+        "TF_CPP_MIN_LOG_LEVEL=0 in the environment to see which"
     )
 
 
@@ -171,12 +173,14 @@ def warn_about_slow_precision(precision, device):
     """
     if precision == "bfloat16" and device == "CPU" and not has_bfloat16_instructions():
         print(
-            "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it",
+            "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is "
+            "faster on it",
             file=sys.stderr,
         )
     if precision == "float32" and device == "TPU":
         print(
-            "note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; bfloat16 is faster on it",
+            "note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; "
+            "bfloat16 is faster on it",
             file=sys.stderr,
         )
 
@@ -280,6 +284,6 @@ def check_batch_size(argument, batch_size, strategy, micro_batches=1):
         )
     if batch_size % (replicas * micro_batches):
         raise InputError(
-            f"`{argument}`={batch_size}: must be a multiple of `accumulate_steps` times the number of "
-            f"replicas, {micro_batches} x {replicas}"
+            f"`{argument}`={batch_size}: must be a multiple of `accumulate_steps` times the "
+            f"number of replicas, {micro_batches} x {replicas}"
         )

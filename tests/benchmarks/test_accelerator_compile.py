@@ -25,7 +25,10 @@ TOY = BertConfig(
     max_position_embeddings=7,
     type_vocab_size=2,
 )
-B, S, P = 12, 4, 3  # Without autotuning, a GPU's compiler rejects some matmuls of odd sizes.
+# Without autotuning, a GPU's compiler rejects some matmuls of odd sizes.
+B = 12
+S = 4
+P = 3
 
 
 @pytest.mark.parametrize(
@@ -101,8 +104,8 @@ def test_lowering_removes_what_only_a_cpu_has():
     "message",
     [
         "RESOURCE_EXHAUSTED: Ran out of memory. Used 20.50G of 15.75G hbm. Exceeded by 4.75G.",
-        "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (20.50G) exceeds "
-        "available HBM (15.75G).",
+        "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO "
+        "temporaries (20.50G) exceeds available HBM (15.75G).",
     ],
 )
 def test_insufficient_memory_differs_from_other_errors(message):

@@ -11,7 +11,16 @@ from bert_tf import fast, losses, models, optimization
 from bert_tf.config import BertConfig
 from tests import encoders
 
-B, S, H, N, L, V, P, SEGMENTS, LABELS, CHOICES = 2, 5, 6, 3, 2, 23, 4, 8, 9, 7
+B = 2
+S = 5
+H = 6
+N = 3
+L = 2
+V = 23
+P = 4
+SEGMENTS = 8
+LABELS = 9
+CHOICES = 7
 CONFIG = BertConfig(
     vocab_size=V,
     hidden_size=H,

@@ -10,7 +10,9 @@ from bert_tf.config import BertConfig
 from tests.encoders import make_encoder
 from tests.gradients import assert_close, compute_gradients
 
-B, S, V = 3, 11, 40
+B = 3
+S = 11
+V = 40
 CONFIG = BertConfig(
     V,
     12,
@@ -60,7 +62,8 @@ def test_no_position_sees_a_later_one(features, options):
 
     All others stay bit-identical.
     """
-    encoder, mask = make_encoder(CONFIG, **options), features["input_mask"].numpy()
+    encoder = make_encoder(CONFIG, **options)
+    mask = features["input_mask"].numpy()
     expected = encoder(features)["sequence_output"].numpy()
     at_all, *_ = encoder.encode_positions(features, tf.tile(tf.range(S)[tf.newaxis], [B, 1]))
     for place in range(S):
@@ -82,7 +85,8 @@ def test_no_position_sees_a_later_one(features, options):
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_the_last_token_is_pooled(features, options):
-    encoder, is_packed = make_encoder(CONFIG, **options), "positions" in features
+    encoder = make_encoder(CONFIG, **options)
+    is_packed = "positions" in features
     starts = tf.constant(STARTS) if is_packed else None
     ends = np.array(ENDS if is_packed else [[length - 1] for length in LENGTHS])
     _, pooled, _ = encoder.encode_positions(features, pooled_positions=starts)
@@ -95,7 +99,8 @@ def test_the_last_token_is_pooled(features, options):
 
 @pytest.mark.parametrize("options", list(OPTIONS.values())[1:], ids=list(OPTIONS)[1:])
 def test_loss_and_gradients_of_the_fast_encoder(features, options):
-    batch, label = dict(features), "label_ids"
+    batch = dict(features)
+    label = "label_ids"
     if "positions" in features:
         batch |= {
             "sequence_positions": tf.constant(STARTS),

@@ -14,7 +14,11 @@ from bert_tf.layers.basic import normalize
 from tests.encoders import make_encoder
 from tests.gradients import compute_gradients
 
-BATCH, QUERIES, KEYS, HEADS, WIDTH = 2, 3, 5, 4, 6
+BATCH = 2
+QUERIES = 3
+KEYS = 5
+HEADS = 4
+WIDTH = 6
 MASK = tf.constant([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
 PACKED = tf.constant([[1, 1, 2, 2, 0], [1, 2, 2, 3, 3]])
 BIASES = {
@@ -135,7 +139,9 @@ def test_losses_and_gradients_in_16_bits_are_as_close_to_float32_as_the_plain_on
         load_pretrained(model, str(reference / "pretrain_init.ckpt"))
         return compute_gradients(model, batch, losses.pretraining_loss)
 
-    exact, plain, found = compute(), compute(dtype=policy), compute(dtype=policy, **options)
+    exact = compute()
+    plain = compute(dtype=policy)
+    found = compute(dtype=policy, **options)
     assert found.keys() == exact.keys()
 
     def error(values):

@@ -131,7 +131,8 @@ def test_dropout_masks_depend_on_the_seed_alone(
 def test_a_compiled_block_in_a_branch_has_a_gradient():
     """BERT-of-Theseus computes a student's layer or a teacher's layers in the branches of
     tf.cond."""
-    activate, x = get_activation_block("relu"), tf.constant([[-1.0, 2.0]])
+    activate = get_activation_block("relu")
+    x = tf.constant([[-1.0, 2.0]])
 
     @tf.function
     def compute_gradient(is_chosen):
@@ -201,7 +202,8 @@ def test_last_where_read_computes_fewer_rows(reference_config, batch):
 
     batch_size, length = batch["input_ids"].shape
     predictions = batch["masked_lm_positions"].shape[1]
-    complete, partial = count_rows(layers="padded"), count_rows(last_where_read=True)
+    complete = count_rows(layers="padded")
+    partial = count_rows(last_where_read=True)
     # Of four in a layer.
     assert complete.count(batch_size * length) == partial.count(batch_size * length) + 3
     assert partial.count(batch_size * (1 + predictions)) == 3
@@ -213,7 +215,8 @@ def test_last_where_read_computes_fewer_rows(reference_config, batch):
     ("policy", "tolerance"), [("mixed_bfloat16", 0.1), ("mixed_float16", 0.02)]
 )
 def test_outputs_in_16_bits_are_close_to_float32(pretrainer, batch, policy, tolerance):
-    plain, mixed = pretrainer(), pretrainer(dtype=policy)
+    plain = pretrainer()
+    mixed = pretrainer(dtype=policy)
     assert all(variable.dtype == tf.float32 for variable in mixed.trainable_variables)
     encoded = mixed.encoder(batch)
     assert encoded["sequence_output"].dtype == tf_keras.mixed_precision.Policy(policy).compute_dtype

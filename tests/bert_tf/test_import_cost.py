@@ -90,8 +90,8 @@ def test_modules_without_tensorflow(modules, unwanted):
 
 def test_tensorflow_does_not_import_keras_3():
     assert run(
-        "import sys\nfrom bert_tf.cli import script\nscript.prepare_tensorflow()\nimport tensorflow\n"
-        "print(*{'keras', 'tf_keras', 'sklearn', 'matplotlib'} & {*sys.modules})"
+        "import sys\nfrom bert_tf.cli import script\nscript.prepare_tensorflow()\nimport "
+        "tensorflow\nprint(*{'keras', 'tf_keras', 'sklearn', 'matplotlib'} & {*sys.modules})"
     ) == {"tf_keras"}
 
 
@@ -116,13 +116,10 @@ def test_only_the_kind_in_use_is_imported():
 
 def test_the_package_imports_names_on_first_use():
     run(
-        "import sys, bert_tf\n"
-        "assert set(bert_tf.__all__) <= set(dir(bert_tf))\n"
-        "assert 'bert_tf.config' not in sys.modules\n"
-        "assert bert_tf.BertConfig.__module__ == 'bert_tf.config'\n"
-        "assert 'tensorflow' not in sys.modules\n"
-        "assert {getattr(bert_tf, name).__name__ for name in bert_tf.__all__} == set(bert_tf.__all__)\n"
-        "assert not hasattr(bert_tf, 'UnknownName')\n"
-        "from bert_tf import *\n"
-        "assert BertTokenizer.__module__ == 'bert_tf.tokenization.tokenizer'\n"
+        "import sys, bert_tf\nassert set(bert_tf.__all__) <= set(dir(bert_tf))\nassert "
+        "'bert_tf.config' not in sys.modules\nassert bert_tf.BertConfig.__module__ == "
+        "'bert_tf.config'\nassert 'tensorflow' not in sys.modules\nassert {getattr(bert_tf, "
+        "name).__name__ for name in bert_tf.__all__} == set(bert_tf.__all__)\nassert not "
+        "hasattr(bert_tf, 'UnknownName')\nfrom bert_tf import *\nassert BertTokenizer.__module__ "
+        "== 'bert_tf.tokenization.tokenizer'\n"
     )

@@ -36,7 +36,8 @@ def assert_equal(found, expected):
 def test_a_training_step_changes_all_used_variables(name):
     model = MODELS[name]("mixed_bfloat16")
     randomize(model)
-    variables, before = model.trainable_variables, model.get_weights()
+    variables = model.trainable_variables
+    before = model.get_weights()
     with tf.GradientTape() as tape:
         outputs = tf.nest.flatten(call(model, FEATURES, training=True))
         loss = tf.add_n(

@@ -20,12 +20,11 @@ def test_terms_by_hand():
 
     Two terms can share a name.
     """
-    items, one = lambda outputs, features: outputs, lambda features: 1
+    items = lambda outputs, features: outputs
+    one = lambda features: 1
     counted = Term("loss", items, lambda features: features["counts"])
-    outputs, features = (
-        tf.constant([1.0, 2.0, 4.0, 8.0]),
-        {"counts": tf.constant([1.0, 0.0, 3.0, 2.0])},
-    )
+    outputs = tf.constant([1.0, 2.0, 4.0, 8.0])
+    features = {"counts": tf.constant([1.0, 0.0, 3.0, 2.0])}
     cases = [
         ([counted], {"loss": (1 + 12 + 16) / 6}),
         ([dataclasses.replace(counted, guard=2.0)], {"loss": 29 / 8}),

@@ -147,7 +147,8 @@ def test_hidden_and_attention_dropout_have_separate_rates(hidden, attention):
         CONFIG, hidden_dropout_prob=hidden, attention_probs_dropout_prob=attention
     )
     encoder = models.BertEncoder(config)
-    plain, training = encoder(FEATURES), encoder(FEATURES, training=True)
+    plain = encoder(FEATURES)
+    training = encoder(FEATURES, training=True)
     assert np.any(training["embedding_output"] == 0) == (hidden > 0)
     assert np.abs(training["sequence_output"] - plain["sequence_output"]).max() > 1e-3
 
@@ -257,7 +258,8 @@ def test_outputs_with_a_bilstm(name, options):
     for number, variable in enumerate(model.bilstm.trainable_variables):
         variable.assign(np.random.default_rng(number).normal(size=variable.shape))
     features = CHOICES if name in ("choices", "long texts") else ROWS
-    outputs, rows = model(features), read_plainly(model)
+    outputs = model(features)
+    rows = read_plainly(model)
     if name in ("tagger", "spans"):
         found = outputs["logits"] if name == "tagger" else tf.stack(list(outputs.values()), axis=-1)
         for row, logits in zip(rows, found.numpy(), strict=True):

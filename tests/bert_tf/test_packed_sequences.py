@@ -13,7 +13,10 @@ from tests.gradients import compute_gradients
 
 # 7 sequences in 3 rows of up to K = 4 sequences, S = 23 tokens, and P = 5 predictions: all sizes
 # are different.
-LENGTHS, K, S, P = (4, 17, 6, 9, 11, 5, 8), 4, 23, 5
+LENGTHS = (4, 17, 6, 9, 11, 5, 8)
+K = 4
+S = 23
+P = 5
 PACKS = ((1, 2), (3, 0, 5), (4, 6))
 MASKS = (1, 3, 2, 1, 4, 2, 1)  # of each sequence
 
@@ -54,7 +57,8 @@ def pack(sequences, packs):
         start = first = 0
         for place, number in enumerate(numbers):
             sequence = sequences[number]
-            here, masks = slice(start, start + LENGTHS[number]), slice(first, first + MASKS[number])
+            here = slice(start, start + LENGTHS[number])
+            masks = slice(first, first + MASKS[number])
             features["input_ids"][row, here] = sequence["input_ids"]
             features["input_mask"][row, here] = place + 1
             features["segment_ids"][row, here] = sequence["segment_ids"]
@@ -65,7 +69,8 @@ def pack(sequences, packs):
             features["next_sentence_positions"][row, place] = start
             features["next_sentence_labels"][row, place] = sequence["label"]
             features["next_sentence_weights"][row, place] = 1
-            start, first = here.stop, masks.stop
+            start = here.stop
+            first = masks.stop
     return features
 
 

@@ -20,7 +20,9 @@ SCRIPT = "data_prep.create_pretraining_data"
 
 def test_records_match_the_original_bert(tmp_path, write, capsys):
     run = dict(RUNS["wwm"])
-    count, sha256, _ = run.pop("num_records"), run.pop("sha256"), run.pop("name")
+    count = run.pop("num_records")
+    sha256 = run.pop("sha256")
+    _ = run.pop("name")
     text = pathlib.Path(CORPUS_FILE).read_bytes()
     half = text.index(b"\n\n") + 2
     write("1.txt.gz", gzip.compress(text[:half]))

@@ -17,8 +17,11 @@ from tests.cloud_storage import CloudStorage
 from tests.end_to_end import toy_files
 from tests.end_to_end.toy_files import assert_same_tensors
 
-VOCAB_SIZE, S, P = 301, 24, 4
-STEPS, SAVE_STEPS = 30, 10
+VOCAB_SIZE = 301
+S = 24
+P = 4
+STEPS = 30
+SAVE_STEPS = 10
 LENGTHS = {"max_seq_length": S, "max_predictions_per_seq": P}
 CLOUD = "gs://bucket/a b#c%20%dgü&=+"  # Characters that are special in URLs and shells.
 

@@ -102,7 +102,8 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
         learning_rate=3e-3,
         num_train_epochs=3,
     )
-    searched, alone = words_folder / "searched", words_folder / "alone"
+    searched = words_folder / "searched"
+    alone = words_folder / "alone"
     assert_same_tensors(words_folder / SECOND, alone)
     assert_same_tensors(searched, alone, prefix="model/")
     assert read_results(searched / "eval_results.txt") == read_results(alone / "eval_results.txt")

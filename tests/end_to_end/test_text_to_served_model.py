@@ -17,7 +17,8 @@ from tests.end_to_end.toy_files import read_results
 
 pytestmark = pytest.mark.large
 
-MAX_SEQ_LENGTH, MAX_PREDICTIONS = 24, 4
+MAX_SEQ_LENGTH = 24
+MAX_PREDICTIONS = 4
 PRETRAINING = {
     "bert_config_file": "bert_config.json",
     "input_file": "train.tfrecord",

@@ -91,7 +91,8 @@ def write_squad(path, is_test=False):
         if not is_test:
             question |= {"answers": [], "is_impossible": number % 5 == 4}
         if number % 5 != 4:
-            answer, place = ANSWERS[number % 3], generator.integers(len(words))
+            answer = ANSWERS[number % 3]
+            place = generator.integers(len(words))
             words[place] = f"({answer.title()}),"
             start = len(" ".join(words[:place])) + (2 if place else 1)
             if not is_test:

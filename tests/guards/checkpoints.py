@@ -74,7 +74,8 @@ def list_variables(folder):
     """
     lines = []
     for checkpoint, reader in open_all(folder).items():
-        shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+        shapes = reader.get_variable_to_shape_map()
+        types = reader.get_variable_to_dtype_map()
         names = {}
         if GRAPH in shapes:
             graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(

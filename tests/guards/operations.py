@@ -43,7 +43,8 @@ def count_training(name, folder):
     """
     case = cases.CASES[name]
     cases.run_needed(case, folder)
-    graphs, begin = [], func_graph.FuncGraph.__init__
+    graphs = []
+    begin = func_graph.FuncGraph.__init__
 
     def keep(graph, *values, **named):
         begin(graph, *values, **named)

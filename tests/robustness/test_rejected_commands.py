@@ -132,7 +132,8 @@ REJECTED = (
     (
         "create_pretraining_data",
         {"masking": "dynamic", "do_whole_word_mask": True},
-        "`do_whole_word_mask`=True: has no effect with `masking`=dynamic, whose records contain no masks; set it for",
+        "`do_whole_word_mask`=True: has no effect with `masking`=dynamic, whose records contain "
+        "no masks; set it for",
     ),
     (
         "run_pretraining",

@@ -374,7 +374,8 @@ def folder(world_folder, tmp_path, monkeypatch):
 
     The directory for temporary files must be empty at the end.
     """
-    folder, temporary = tmp_path / "world", tmp_path / "temporary"
+    folder = tmp_path / "world"
+    temporary = tmp_path / "temporary"
     shutil.copytree(world_folder, folder, symlinks=True)
     temporary.mkdir()
     monkeypatch.chdir(folder)

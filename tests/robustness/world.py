@@ -17,7 +17,10 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from tests import toy_runs
 
-TEXT = "The debugger stops at the first line.\nIt goes on.\n\nEach module has a name.\nA name is a word.\n\n"
+TEXT = (
+    "The debugger stops at the first line.\nIt goes on.\n\nEach module has a name.\nA name is a "
+    "word.\n\n"
+)
 PIECES = [
     "[PAD]",
     "[UNK]",
@@ -121,7 +124,8 @@ def make(folder):
 def write_records(path, count=18, length=32, predictions=5):
     """Writes pre-training records of random tokens."""
     rng = np.random.default_rng(1)
-    ids, ones = rng.integers(5, len(PIECES), [count, length]), np.ones([count, length], np.int64)
+    ids = rng.integers(5, len(PIECES), [count, length])
+    ones = np.ones([count, length], np.int64)
     with records.RecordWriter(
         str(path), records.pretraining_features(length, predictions)
     ) as writer:

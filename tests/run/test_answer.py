@@ -19,12 +19,17 @@ from tests.encoders import make_encoder
 
 pytestmark = pytest.mark.large
 
-MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, MAX_ANSWER_LENGTH = 40, 7, 9, 11
+MAX_SEQ_LENGTH = 40
+DOC_STRIDE = 7
+MAX_QUERY_LENGTH = 9
+MAX_ANSWER_LENGTH = 11
 CONTEXTS = (
     "Numbers are created by numeric literals, or as the result of built-in functions.",
     'The  debugger\'s\tprompt is "(Pdb)";\nit \u202fstops -- or not -- at the FIRST line.',
-    "Caf\u00e9 and cafe\u0301 are one word (na\u00efve!), \u201cquoted\u201d; \u2603\u2603 is unknown, x\u0300y\u0301.",
-    "\u4e2d\u6587 text, without\u00a0breaks: \u0130stanbul's \u03a3\u0399\u03a3\u03a5\u03a6\u039f\u03a3.",
+    "Caf\u00e9 and cafe\u0301 are one word (na\u00efve!), \u201cquoted\u201d; \u2603\u2603 is "
+    "unknown, x\u0300y\u0301.",
+    "\u4e2d\u6587 text, without\u00a0breaks: \u0130stanbul's "
+    "\u03a3\u0399\u03a3\u03a5\u03a6\u039f\u03a3.",
     " Some exceptions are raised by the interpreter." * 7,
     "short",
 )

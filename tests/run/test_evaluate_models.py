@@ -10,7 +10,8 @@ from tests import scripts
 
 pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]
 
-EVALUATE, EXPORT = "run.evaluate_models", "run.export_saved_model"
+EVALUATE = "run.evaluate_models"
+EXPORT = "run.export_saved_model"
 DATA = {
     "topics": {"data_dir": "own"},
     "stars": {"data_dir": "own"},
@@ -66,8 +67,8 @@ def test_an_export_requires_a_checkpoint_before_it():
 def test_models_that_are_not_exports(tmp_path):
     (tmp_path / "model.tflite").write_text("")
     only_litert = (
-        f"`models`={tmp_path}: contains no SavedModel (expected saved_model.pb); for the LiteRT model, set "
-        f"the file {tmp_path}/model.tflite"
+        f"`models`={tmp_path}: contains no SavedModel (expected saved_model.pb); for the LiteRT "
+        f"model, set the file {tmp_path}/model.tflite"
     )
     for path, message in (
         ("none.tflite", "`models`=none.tflite: does not exist"),

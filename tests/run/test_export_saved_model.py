@@ -163,10 +163,8 @@ def test_the_terminal_prints_the_same_for_a_checkpoint_and_its_export(served, na
 def test_pairs(tmp_path, monkeypatch, capsys):
     """run.fill_mask and run.predict for the paper's examples, and a single text, give the same
     for all formats."""
-    first, second = (
-        "the man went to [MASK] store ||| he bought a gallon [MASK] milk",
-        "the man [MASK] to the store",
-    )
+    first = "the man went to [MASK] store ||| he bought a gallon [MASK] milk"
+    second = "the man [MASK] to the store"
     options = {
         "init_checkpoint": "pretrained",
         "task": "masked_lm",

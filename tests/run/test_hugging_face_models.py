@@ -26,7 +26,8 @@ from tests.gradients import compute_gradients
 
 pytestmark = pytest.mark.large
 
-CLASSIFY, EXPORT = "run.run_classifier", "run.export_saved_model"
+CLASSIFY = "run.run_classifier"
+EXPORT = "run.export_saved_model"
 LENGTH = {"max_seq_length": 32}
 TEXTS = [
     "the quick brown fox",
@@ -105,10 +106,12 @@ def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels
     else:
         outputs = servable.model(features)
     for key, value in outputs.items():
-        value, wanted = value.numpy(), expected[f"{name}_{key}"]
+        value = value.numpy()
+        wanted = expected[f"{name}_{key}"]
         # Outputs at padding are undefined.
         if kind in ("token_classifier", "span_labeler", "masked_lm"):
-            value, wanted = value[mask], wanted[mask]
+            value = value[mask]
+            wanted = wanted[mask]
         np.testing.assert_allclose(value, wanted, rtol=0, atol=1e-5, err_msg=key)
 
 

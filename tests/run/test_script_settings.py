@@ -73,7 +73,8 @@ TRAINING = {**SERVED, "output_dir": "out"}
         (
             "run.export_saved_model",
             {"export_dir": "b", **SERVED},
-            "`init_checkpoint`=pretrained: has no task.json that specifies the task; set `task` to one of encoder, masked_",
+            "`init_checkpoint`=pretrained: has no task.json that specifies the task; set `task` "
+            "to one of encoder, masked_",
         ),
         (
             "run.export_saved_model",

@@ -97,7 +97,8 @@ def fill_records(
     To be compiled.
     """
     for row in range(len(records)):
-        first, stop = record_starts[records[row]], record_starts[records[row] + 1]
+        first = record_starts[records[row]]
+        stop = record_starts[records[row] + 1]
         offset = 0
         for place in range(stop - first):
             instance = order[first + place]
@@ -142,25 +143,24 @@ def fill_masks(
 ):
     """Masks `input_ids` and fills the last three arrays, initially 0. To be compiled."""
     for row in range(len(records)):
-        first_instance, stop_instance = record_starts[records[row]], record_starts[records[row] + 1]
+        first_instance = record_starts[records[row]]
+        stop_instance = record_starts[records[row] + 1]
         first = offset = 0  # First mask and first ID of a sequence.
         for i in range(first_instance, stop_instance):
             while input_mask[row, offset] != i - first_instance + 1:
                 offset += 1
-            start, stop = mask_starts[order[i]], mask_starts[order[i] + 1]
+            start = mask_starts[order[i]]
+            stop = mask_starts[order[i] + 1]
             for j in range(stop - start):
-                position, replacement = (
-                    mask_positions[start + j] + offset,
-                    mask_replacements[start + j],
-                )
+                position = mask_positions[start + j] + offset
+                replacement = mask_replacements[start + j]
                 place = first + j
                 while place > first and positions[row, place - 1] > position:
-                    positions[row, place], ids[row, place] = (
-                        positions[row, place - 1],
-                        ids[row, place - 1],
-                    )
+                    positions[row, place] = positions[row, place - 1]
+                    ids[row, place] = ids[row, place - 1]
                     place -= 1
-                positions[row, place], ids[row, place] = position, input_ids[row, position]
+                positions[row, place] = position
+                ids[row, place] = input_ids[row, position]
                 weights[row, first + j] = 1
                 if replacement != keep:
                     input_ids[row, position] = replacement

@@ -87,7 +87,8 @@ def create_instances(corpus, settings, vocabulary, state):
     Raises:
       InputError: If the corpus yields no sequence.
     """
-    text, rules = create_text(corpus, settings, vocabulary), create_rules(settings, vocabulary)
+    text = create_text(corpus, settings, vocabulary)
+    rules = create_rules(settings, vocabulary)
     dtypes = (
         np.promote_types(np.int32, _find_dtype(len(corpus.tokens))),
         np.uint16,
@@ -255,7 +256,9 @@ def split_corpus(corpus, max_seq_length, crosses_documents):
     # Number of IDs of all sentences up to each one, with a [SEP] for each document that ended
     # before it.
     totals = sentence_ends + np.searchsorted(document_ends, sentence_ends)
-    bounds, start, document = [], 0, 0
+    bounds = []
+    start = 0
+    document = 0
     num_tokens = len(corpus.tokens)
     while start < num_tokens:
         while document_ends[document] <= start:

@@ -9,7 +9,9 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.tokenization.vocabulary import index_tokens
 
-MASK_FRACTION, RANDOM_FRACTION = 0.8, 0.1  # As in the original BERT.
+# As in the original BERT.
+MASK_FRACTION = 0.8
+RANDOM_FRACTION = 0.1
 
 
 @dataclasses.dataclass(frozen=True)

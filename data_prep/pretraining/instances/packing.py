@@ -83,7 +83,8 @@ def compute_packs(counts, numbers_to_predict, max_ids, max_predictions, max_sequ
       List of (tuple of the lengths in a pack, descending; number of such packs).
     """
     # Lengths of a pack -> number of packs.
-    open_kinds, finished = collections.Counter(), collections.Counter()
+    open_kinds = collections.Counter()
+    finished = collections.Counter()
     emptiest = []  # Heap of (IDs, lengths) of the open kinds, and of some closed kinds.
 
     def add(kind, count):
@@ -97,7 +98,8 @@ def compute_packs(counts, numbers_to_predict, max_ids, max_predictions, max_sequ
         return sum(numbers_to_predict[length] for length in kind)
 
     for length in range(max_ids, 0, -1):
-        left, rejected = int(counts[length]), []
+        left = int(counts[length])
+        rejected = []
         while left:
             # Then no other pack has space either.
             if not emptiest or emptiest[0][0] + length > max_ids:

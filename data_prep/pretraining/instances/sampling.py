@@ -185,7 +185,8 @@ def sample_pair(state, place, text, first, end, target):
         b_first, b_stop = sample_sentences(state, place, text, b_target)
         following = middle
     else:
-        b_first, b_stop = middle, stop
+        b_first = middle
+        b_stop = stop
         following = stop
     return (
         (starts[first], starts[middle], starts[b_first], starts[b_stop]),
@@ -280,7 +281,8 @@ def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
     for i in range(num_words):
         if count == number:
             break
-        first, stop = buffers.word_starts[order[i]], buffers.word_starts[order[i] + 1]
+        first = buffers.word_starts[order[i]]
+        stop = buffers.word_starts[order[i] + 1]
         if count + stop - first <= number:
             for j in range(first, stop):
                 buffers.mask_positions[start + count] = find_position(j, first_part, buffers.parts)
@@ -300,7 +302,8 @@ def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
 def find_position(token, part, parts):
     """Returns a token's position in its sequence, counting [CLS] and the [SEP] of each part that
     ends before it."""
-    position, stop = token + 1, parts[2 * part + 1] - parts[2 * part]
+    position = token + 1
+    stop = parts[2 * part + 1] - parts[2 * part]
     while token >= stop:
         part += 1
         position += 1

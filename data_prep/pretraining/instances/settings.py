@@ -81,16 +81,16 @@ class InstanceSettings(Settings):
     )
     max_predictions_per_seq: int = setting(
         20,
-        "Maximum number of masked tokens per record, about max_seq_length * masked_lm_prob. Use the same value "
-        "for training.",
+        "Maximum number of masked tokens per record, about max_seq_length * masked_lm_prob. Use "
+        "the same value for training.",
         lower=1,
         upper=MAX_SEQ_LENGTH,
         not_with=NO_MASKS,
     )
     dupe_factor: int | None = setting(
         None,
-        "Number of times to use each document, each time with other pairs and masks. Defaults to 10, or to 1 "
-        "if records contain no masks.",
+        "Number of times to use each document, each time with other pairs and masks. Defaults to "
+        "10, or to 1 if records contain no masks.",
         lower=1,
     )
     masked_lm_prob: float = setting(
@@ -126,8 +126,8 @@ class InstanceSettings(Settings):
     )
     masking: str = setting(
         "static",
-        "static: records contain their masks, as in the original BERT. dynamic: records contain only "
-        "sequences, and training samples new masks in each epoch; set dynamic `masking`, "
+        "static: records contain their masks, as in the original BERT. dynamic: records contain "
+        "only sequences, and training samples new masks in each epoch; set dynamic `masking`, "
         "`max_predictions_per_seq`, `masked_lm_prob`, `do_whole_word_mask`, `mask_fraction`, and "
         "`random_fraction` for training.",
         choices=MASKINGS,
@@ -135,22 +135,23 @@ class InstanceSettings(Settings):
     )
     objective: str = setting(
         "sentence_pairs",
-        "sentence_pairs: two segments of one document or of two, for next sentence prediction as in "
-        "the original BERT. segment_pairs: the same without a label. left_to_right: the "
-        "same without masks, to predict each next token. sentence_order: two "
-        "consecutive segments, swapped half of the time, as in ALBERT. full_sentences: as many "
-        "sentences as fit, with [SEP] between documents. doc_sentences: the same within one "
-        "document. Use the same value for training.",
+        "sentence_pairs: two segments of one document or of two, for next sentence prediction as "
+        "in the original BERT. segment_pairs: the same without a label. left_to_right: the same "
+        "without masks, to predict each next token. sentence_order: two consecutive segments, "
+        "swapped half of the time, as in ALBERT. full_sentences: as many sentences as fit, with "
+        "[SEP] between documents. doc_sentences: the same within one document. Use the same value "
+        "for training.",
         choices=tuple(OBJECTIVES),
     )
     pack_sequences: bool = setting(
         False,
-        "Pack several sequences into a record, each with its own positions and attention, to reduce padding on "
-        "devices that compute it. Use the same value for training.",
+        "Pack several sequences into a record, each with its own positions and attention, to "
+        "reduce padding on devices that compute it. Use the same value for training.",
     )
     max_sequences_per_pack: int = setting(
         12,
-        "With `pack_sequences`: maximum number of sequences per record. Use the same value for training.",
+        "With `pack_sequences`: maximum number of sequences per record. Use the same value for "
+        "training.",
         lower=1,
         upper=255,
         needs="pack_sequences",

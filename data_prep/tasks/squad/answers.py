@@ -166,8 +166,8 @@ def predict_answers(
     """
     if not len(start_logits) == len(end_logits) == len(features):
         raise InputError(
-            f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not match "
-            f"{len(features)} features"
+            f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not "
+            f"match {len(features)} features"
         )
     windows_of_example = defaultdict(list)
     for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
@@ -182,7 +182,8 @@ def predict_answers(
                 ),
             )
         )
-    nbest, null_odds = {}, {}
+    nbest = {}
+    null_odds = {}
     for index, example in enumerate(examples):
         windows = [window for _, window in windows_of_example[index]]
         features_of_example = [feature for feature, _ in windows_of_example[index]]

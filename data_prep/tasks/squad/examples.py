@@ -82,7 +82,8 @@ def read_examples(path, is_training, version_2_with_negative, counts=None):
         questions. The message names the place.
       OSError: If the file cannot be read.
     """
-    examples, counts = [], collections.Counter() if counts is None else counts
+    examples = []
+    counts = collections.Counter() if counts is None else counts
     for place, context, question in _read_questions(path):
         answers = question.get("answers")
         if answers is not None:
@@ -107,7 +108,10 @@ def read_examples(path, is_training, version_2_with_negative, counts=None):
         raise InputError(
             f"{path}: contains no questions"
             if not counts["not_found"]
-            else f"{path}: none of its {counts['not_found']} answers is at its answer_start in the context"
+            else (
+                f"{path}: none of its {counts['not_found']} answers is at its answer_start in the "
+                "context"
+            )
         )
     repeated, count = collections.Counter(example.qas_id for example in examples).most_common(1)[0]
     if count > 1 and not is_training:
@@ -158,11 +162,13 @@ def _add_answer(example, question, place, version_2_with_negative):
             ""
             if num_answers or version_2_with_negative
             else (
-                "; for SQuAD 2.0, which has questions without answers, set `version_2_with_negative`"
+                "; for SQuAD 2.0, which has questions without answers, set "
+                "`version_2_with_negative`"
             )
         )
         raise InputError(
-            f"{place}: has {num_answers} answers, but training requires exactly 1 per question{hint}"
+            f"{place}: has {num_answers} answers, but training requires exactly 1 per "
+            f"question{hint}"
         )
     text = example.answers[0]
     start = _get_field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")

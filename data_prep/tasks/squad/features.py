@@ -114,11 +114,9 @@ def convert_examples_to_features(
     """
     check_lengths(max_seq_length, doc_stride, max_query_length)
     counts = collections.Counter() if counts is None else counts
-    vocabulary, token_ids_by_word, unique_ids = (
-        tokenizer.vocabulary,
-        {},
-        itertools.count(FIRST_UNIQUE_ID),
-    )
+    vocabulary = tokenizer.vocabulary
+    token_ids_by_word = {}
+    unique_ids = itertools.count(FIRST_UNIQUE_ID)
     for start in range(0, len(examples), EXAMPLES_AT_A_TIME):
         batch = examples[start : start + EXAMPLES_AT_A_TIME]
         questions = _tokenize(tokenizer, [example.question_text for example in batch])
@@ -168,8 +166,9 @@ def check_lengths(max_seq_length, doc_stride, max_query_length):
     windows."""
     if max_seq_length <= max_query_length + 3:
         raise InputError(
-            f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, which is "
-            f"{max_query_length + 3}, so that some context fits after the longest question"
+            f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, "
+            f"which is {max_query_length + 3}, so that some context fits after the longest "
+            "question"
         )
     if doc_stride < 1:
         raise InputError(f"`doc_stride`={doc_stride}: must be at least 1")
@@ -232,7 +231,8 @@ def _pad(features):
 def _tokenize(tokenizer, texts):
     """Maps a list of str to a list of int32 arrays, the tokens of each."""
     token_ids = tokenizer.tokenize([replace_surrogates(text).encode() for text in texts])
-    values, splits = token_ids.values.numpy(), token_ids.row_splits.numpy().tolist()
+    values = token_ids.values.numpy()
+    splits = token_ids.row_splits.numpy().tolist()
     return [values[start:stop] for start, stop in itertools.pairwise(splits)]
 
 
@@ -273,7 +273,8 @@ def _find_answer_span(token_ids, words, example, answer):
     first, stop = np.searchsorted(
         words, [example.start_position, example.end_position + 1]
     ).tolist()
-    token_ids, answer = token_ids[first:stop].tolist(), answer.tolist()
+    token_ids = token_ids[first:stop].tolist()
+    answer = answer.tolist()
     for start in range(len(token_ids) - len(answer) + 1 if answer else 0):
         if token_ids[start : start + len(answer)] == answer:
             return first + start, first + start + len(answer) - 1

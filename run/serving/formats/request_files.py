@@ -47,7 +47,8 @@ def read(path, text_inputs, columns=()):
       InputError: If lines cannot represent the model's inputs, or if the file is invalid, with file
         and line.
     """
-    text_inputs, decoder = list(text_inputs), files.LineDecoder()
+    text_inputs = list(text_inputs)
+    decoder = files.LineDecoder()
     is_table = path.lower().endswith(TABLES)
     takes_list = is_table and text_inputs[-1] == LIST_INPUT
     if columns and (
@@ -69,8 +70,8 @@ def read(path, text_inputs, columns=()):
         )
     elif len(text_inputs) > 2 or LIST_INPUT in text_inputs:
         raise InputError(
-            f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not fit "
-            "on a line; use a table (.tsv, .csv) or JSON lines (.jsonl)"
+            f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not "
+            "fit on a line; use a table (.tsv, .csv) or JSON lines (.jsonl)"
         )
     else:
         yield from _read_lines(path, text_inputs, decoder)
@@ -88,8 +89,8 @@ def _read_lines(path, text_inputs, decoder):
             texts = [text] if len(text_inputs) == 1 else split_pair(text)
             if None in texts:
                 raise InputError(
-                    f"{path}:{number}: the model requires {' and '.join(text_inputs)}, separated by "
-                    "` ||| `"
+                    f"{path}:{number}: the model requires {' and '.join(text_inputs)}, separated "
+                    "by ` ||| `"
                 )
             yield dict(zip(text_inputs, texts, strict=True))
 
@@ -102,10 +103,11 @@ def _read_rows(path, text_inputs, columns, decoder):
     for column in columns:
         if column not in header:
             raise InputError(
-                f"{path}:1: has no column {column!r}; the columns are {tables.list_names(header)}; set "
-                "`columns`"
+                f"{path}:1: has no column {column!r}; the columns are "
+                f"{tables.list_names(header)}; set `columns`"
             )
-    places, last = [header.index(column) for column in columns], len(text_inputs) - 1
+    places = [header.index(column) for column in columns]
+    last = len(text_inputs) - 1
     for number, fields in rows:
         tables.check_width(path, number, fields, len(header))
         texts = [fields[place] for place in places]

@@ -62,7 +62,8 @@ def _open_npz(path, layers, hidden_size):
     temporary directory if that is remote. So the disk contains them twice before the end.
     """
     folder = None if is_remote(path) else os.path.dirname(path) or "."
-    tokens, row_splits = bytearray(), [0]
+    tokens = bytearray()
+    row_splits = [0]
     with tempfile.TemporaryFile(dir=folder) as vectors_file, new_file(path, "wb") as file:
 
         def write_row(_, pieces, vectors):

@@ -12,7 +12,9 @@ import tensorflow as tf
 from bert_tf.analysis import behaviors, probes
 from bert_tf.analysis.probes import Examples
 
-CLS, SEP, DOT = 2, 3, 9
+CLS = 2
+SEP = 3
+DOT = 9
 TOKENIZER = types.SimpleNamespace(cls_id=CLS, sep_id=SEP)
 IS_PUNCTUATION = tf.constant([number == DOT for number in range(20)])
 
@@ -45,7 +47,8 @@ def measure(heads, tokens):
 
 
 def test_behaviors_of_one_text():
-    size, tokens = 6, make_tokens([[CLS, 5, 6, DOT, 7, SEP]], [[0] * 6])
+    size = 6
+    tokens = make_tokens([[CLS, 5, 6, DOT, 7, SEP]], [[0] * 6])
     places = np.arange(size)
     heads = {
         "previous": attend_to(np.maximum(places - 1, 0), size),
@@ -114,7 +117,9 @@ def test_dependencies():
     assert found[1, 0, 1, 2]  # Of a and b, b attends most to c.
 
 
-CLASSES, WIDTH, LAYERS = 3, 8, 4
+CLASSES = 3
+WIDTH = 8
+LAYERS = 4
 INFORMATIVE = 2  # The layer that determines the class.
 
 

@@ -35,7 +35,8 @@ def test_every_tensor_keeps_its_bytes(
         "tensors"
     )
     assert notes == []
-    written, expected = open_checkpoint(f"{folder}/out"), open_checkpoint(tf1_checkpoint)
+    written = open_checkpoint(f"{folder}/out")
+    expected = open_checkpoint(tf1_checkpoint)
     assert written.kind == FORMATS[output_format].KIND
     assert read_config(find_config(f"{folder}/out")) == reference_config
     assert set(written.tensors) == set(expected.tensors)
@@ -69,7 +70,8 @@ def test_optimizer_state_of_the_original_is_not_read(tmp_path):
 def test_the_saver_of_tensorflow_1_reads_the_weights_without_optimizer_state(
     training_checkpoint, tmp_path, reference_config
 ):
-    tensors, folder = open_checkpoint(training_checkpoint[0]).tensors, tmp_path / "released"
+    tensors = open_checkpoint(training_checkpoint[0]).tensors
+    folder = tmp_path / "released"
     assert tf1.write(folder, tensors, reference_config) == ()
     assert sorted(os.listdir(folder)) == [
         "bert_config.json",

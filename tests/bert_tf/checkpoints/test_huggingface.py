@@ -296,7 +296,8 @@ def write_parts(arrays, write_variant, tmp_path):
 
 
 def test_weights_in_several_files(write_parts, hf_tiny):
-    folder, single = write_parts(), open_checkpoint(hf_tiny)
+    folder = write_parts()
+    single = open_checkpoint(hf_tiny)
     index = os.path.join(folder, "model.safetensors.index.json")
     for path in (folder, index):
         parts = open_checkpoint(path)

@@ -88,7 +88,8 @@ def test_models_of_other_sizes(tf1_checkpoint, reference_config, change, message
 
 
 def test_corrupted_files(tf1_checkpoint, reference_config, tmp_path):
-    prefix, data = str(tmp_path / "cut.ckpt"), ".data-00000-of-00001"
+    prefix = str(tmp_path / "cut.ckpt")
+    data = ".data-00000-of-00001"
     for suffix in (".index", data):
         shutil.copy(tf1_checkpoint + suffix, prefix + suffix)
     # Found only when a tensor is read.

@@ -127,7 +127,8 @@ def test_theirs_are_read(encoder_class, is_encoder, features, tmp_path):
     "optimizer_class", [tf_keras.optimizers.Adam, tf_keras.optimizers.legacy.Adam]
 )
 def test_the_state_of_their_optimizer_is_not_read(optimizer_class, tmp_path):
-    theirs, optimizer = randomize(get_encoder(networks.BertEncoder), seed=6), optimizer_class()
+    theirs = randomize(get_encoder(networks.BertEncoder), seed=6)
+    optimizer = optimizer_class()
     optimizer.apply_gradients([(tf.ones_like(each), each) for each in theirs.trainable_variables])
     step = tf.Variable(3, name="global_step")
     for name in ("optimizer", "another_name"):
@@ -179,7 +180,8 @@ def test_two_encoders_are_rejected(tmp_path):
 @pytest.fixture(scope="module", params=[True, False], ids=["mlm", "encoder"])
 def exported(request, tmp_path_factory):
     """(directory of a SavedModel as on TF Hub and Kaggle Models, whether it has the masked LM)."""
-    folder, with_mlm = tmp_path_factory.mktemp("hub"), request.param
+    folder = tmp_path_factory.mktemp("hub")
+    with_mlm = request.param
     (folder / "vocab.txt").write_text(
         "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmn", ""])
     )
@@ -232,8 +234,8 @@ def test_fine_tuning_from_a_saved_model(exported, tmp_path, capsys):
         train_batch_size=4,
     )
     assert (
-        f"{folder}/variables/variables: 55 variables loaded; not in the checkpoint, initial values kept: "
-        "output_weights, output_bias"
+        f"{folder}/variables/variables: 55 variables loaded; not in the checkpoint, initial "
+        "values kept: output_weights, output_bias"
     ) in capsys.readouterr().err
     assert (
         f'"do_lower_case": {str(not with_mlm).lower()}'

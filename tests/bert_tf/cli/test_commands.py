@@ -55,6 +55,6 @@ def test_a_package_of_another_project_with_the_same_name(tmp_path: pathlib.Path)
     done = call(folder=tmp_path)
     assert (done.returncode, done.stderr) == (
         1,
-        "bert-tf: run from PyPI also installs the package 'run'; remove it with pip uninstall run, then install "
-        "bert-tf again\n",
+        "bert-tf: run from PyPI also installs the package 'run'; remove it with pip uninstall "
+        "run, then install bert-tf again\n",
     )

@@ -49,10 +49,8 @@ def resolve_fine_tuning(given=None, **settings):
     """
     given = {"init_checkpoint": "bert"} | (given or {})
     settings = FineTuningSettings(**settings).replace_values(given)
-    sources, found = (
-        resolution.get_value_sources(settings),
-        ModelFiles(resolution.find_checkpoints(settings)),
-    )
+    sources = resolution.get_value_sources(settings)
+    found = ModelFiles(resolution.find_checkpoints(settings))
     settings = settings.replace_values(
         resolution.resolve_values(sources, given, found, script.warn)
     )
@@ -98,7 +96,8 @@ def test_explicit_files_take_precedence(bert, capsys):
     )
     assert capsys.readouterr().err.splitlines() == [
         "note: --bert_config_file=mine.json overrides bert/config.json",
-        f"note: --vocab_file=mine.txt overrides bert/vocab.txt: 1 of {len(PIECES)} IDs have another token",
+        f"note: --vocab_file=mine.txt overrides bert/vocab.txt: 1 of {len(PIECES)} IDs have "
+        "another token",
         "note: --do_lower_case=True overrides bert/tokenizer_config.json (False)",
     ]
     resolve_fine_tuning(
@@ -150,8 +149,8 @@ def test_a_vocabulary_of_another_model(bert):
     [
         (
             "config.json",
-            "^`bert_config_file` is required: there is no bert_config.json, config.json, or params.yaml "
-            "next to `init_checkpoint`=bert$",
+            "^`bert_config_file` is required: there is no bert_config.json, config.json, or "
+            "params.yaml next to `init_checkpoint`=bert$",
         ),
         (
             "vocab.txt",

@@ -48,7 +48,10 @@ def test_changed_settings_are_reported(tmp_path, capsys):
     assert begin(now) == begin(before) == ""  # Without a checkpoint: a new run.
     (tmp_path / "checkpoint").touch()
     assert begin(before) == ""
-    changes = "resumes with changed settings: `learning_rate` 0.5 (was 0.25), `no_weight_decay` a (was a,b)"
+    changes = (
+        "resumes with changed settings: `learning_rate` 0.5 (was 0.25), `no_weight_decay` a (was "
+        "a,b)"
+    )
     assert begin(now) == f"{tmp_path}: {changes}\n"
     assert begin(now) == ""  # Reported once.
     assert "resumes with changed settings: `learning_rate` 0.25 (was 0.5)" in begin(before)
@@ -100,7 +103,8 @@ def test_fingerprints_contain_the_beginning_of_large_files(tmp_path, monkeypatch
     paths = [str(tmp_path / "a"), str(tmp_path / "b")]
     (tmp_path / "a").write_bytes(bytes(600))
     (tmp_path / "b").write_bytes(bytes(600))
-    first, complete = run_state.fingerprint(paths), run_state.fingerprint(paths, is_complete=True)
+    first = run_state.fingerprint(paths)
+    complete = run_state.fingerprint(paths, is_complete=True)
     for place, is_seen in ((0, True), (399, True), (400, False)):
         content = bytearray(600)
         content[place] = 1

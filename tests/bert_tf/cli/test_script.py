@@ -78,9 +78,11 @@ def test_status_without_an_error(run):
     [
         (
             InputError(
-                "`max_seq_length`=3: is below `doc_stride`; set `notraceback`, not `nontraceback` or traceback"
+                "`max_seq_length`=3: is below `doc_stride`; set `notraceback`, not `nontraceback` "
+                "or traceback"
             ),
-            "--max_seq_length=3: is below `doc_stride`; set --notraceback, not `nontraceback` or traceback",
+            "--max_seq_length=3: is below `doc_stride`; set --notraceback, not `nontraceback` or "
+            "traceback",
         ),
         (InputError("two\n  lines"), "two lines"),
         (
@@ -115,8 +117,8 @@ def test_status_without_an_error(run):
                 "{{function_node a}} {{node b}} OOM when allocating tensor with shape"
                 "[2000000000,8] and type float on /job:a/device:CPU:0 by allocator cpu [Op:Mul]",
             ),
-            "not enough memory for a tensor of shape [2000000000,8] and type float; reduce the batch size, the sequence "
-            "length, or the model size",
+            "not enough memory for a tensor of shape [2000000000,8] and type float; reduce the "
+            "batch size, the sequence length, or the model size",
         ),
     ],
 )
@@ -222,7 +224,8 @@ def test_signals(run, number, expected, is_replaced):
         finally:
             cleaned.append(argv)
 
-    cleaned, before = [], signal.getsignal(number)
+    cleaned = []
+    before = signal.getsignal(number)
     assert run(main) == expected
     assert cleaned
     assert signal.getsignal(number) is before
@@ -233,7 +236,8 @@ def test_signals(run, number, expected, is_replaced):
     [
         (
             "--max_seq_lenth=5",
-            "Unknown command line flag 'max_seq_lenth'. Did you mean: max_seq_length ? (see --help)",
+            "Unknown command line flag 'max_seq_lenth'. Did you mean: max_seq_length ? (see "
+            "--help)",
         ),
         (
             "--max_seq_length=many",
@@ -269,7 +273,10 @@ def test_an_error_from_another_process_and_about_another_argument():
         raise InputError("is empty", "vocab_file", "a")
 
 
-AMD = "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\nprocessor\t: 1\nflags : fpu\n"
+AMD = (
+    "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\nprocessor\t: "
+    "1\nflags : fpu\n"
+)
 ARM = "processor\t: 0\nFeatures\t: fp asimd bf16\n"
 
 

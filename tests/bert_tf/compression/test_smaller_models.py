@@ -86,7 +86,8 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
 def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
     """Returns the derivative of compute(), [B], by one element of a mask, from finite
     differences."""
-    mask, values = np.ones((3, size), np.float32), []
+    mask = np.ones((3, size), np.float32)
+    values = []
     for sign in (1, -1):
         mask[layer, number] = 1 + sign * step
         with apply_masks(encoder, **{kind: [tf.constant(row) for row in mask]}):
@@ -171,7 +172,8 @@ def test_factorizing_a_matrix_of_low_rank_loses_nothing(features, tmp_path):
     tensors, config, fraction = factorize(model_tensors(model), CONFIG, 5)
     assert fraction == pytest.approx(1)
     assert tensors[WORD_EMBEDDINGS].shape == [19, 5]
-    smaller, expected = reload(tmp_path, tensors, config)(features), model(features)
+    smaller = reload(tmp_path, tensors, config)(features)
+    expected = model(features)
     for name, value in expected.items():
         np.testing.assert_allclose(smaller[name], value, atol=2e-4, err_msg=name)
 
@@ -197,7 +199,8 @@ def test_the_factorization_is_the_best_of_its_rank():
         (
             SHARED,
             3,
-            "`embedding_size`=3: the word embeddings of the model are already factorized, to size 5",
+            "`embedding_size`=3: the word embeddings of the model are already factorized, to size "
+            "5",
         ),
     ],
 )

@@ -108,7 +108,8 @@ def get_weights_size(path):
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_responses_equal_those_of_the_servable(responses, toy_tokenizer, name):
-    servable, response = make_servable(name, toy_tokenizer), responses[name]
+    servable = make_servable(name, toy_tokenizer)
+    response = responses[name]
     ids = saved_model.example_requests(servable)["ids"]
     expected = {
         "texts": servable.answer_texts(

@@ -31,10 +31,8 @@ def servables(toy_tokenizer):
 
 
 def test_classifier(servables, toy_tokenizer):
-    request, response = (
-        REQUESTS["classifier"],
-        respond(servables["classifier"], REQUESTS["classifier"]),
-    )
+    request = REQUESTS["classifier"]
+    response = respond(servables["classifier"], REQUESTS["classifier"])
     features = toy_tokenizer.encode(request["text_a"], request["text_b"], MAX_SEQ_LENGTH)
     expected = tf.nn.softmax(make_model("classifier")(features)["logits"]).numpy()
     assert_near(response["probabilities"], expected)
@@ -46,7 +44,8 @@ def test_classifier(servables, toy_tokenizer):
 
 
 def test_classifiers_with_several_labels_or_a_number(toy_tokenizer):
-    model, texts = make_model("classifier"), {"text": TEXTS}
+    model = make_model("classifier")
+    texts = {"text": TEXTS}
     metadata = TaskMetadata("classifier", MAX_SEQ_LENGTH, True, ("x", "y", "z"), multi_label=True)
     several = served_models.ServedClassifier(model, toy_tokenizer, metadata)
     logits = model(toy_tokenizer.encode(TEXTS, max_seq_length=MAX_SEQ_LENGTH))["logits"].numpy()
@@ -63,10 +62,8 @@ def test_classifiers_with_several_labels_or_a_number(toy_tokenizer):
 
 def test_encoder(servables, toy_tokenizer):
     features = toy_tokenizer.encode(TEXTS, max_seq_length=MAX_SEQ_LENGTH)
-    expected, response = (
-        make_model("encoder")(features),
-        respond(servables["encoder"], REQUESTS["encoder"]),
-    )
+    expected = make_model("encoder")(features)
+    response = respond(servables["encoder"], REQUESTS["encoder"])
     assert_near(response["pooled_output"], expected["pooled_output"])
     mask = features["input_mask"].numpy()
     np.testing.assert_array_equal(response["input_mask"], mask)
@@ -86,10 +83,8 @@ def test_encoder(servables, toy_tokenizer):
 
 
 def test_masked_lm(servables, toy_tokenizer):
-    response, vocabulary = (
-        respond(servables["masked_lm"], REQUESTS["masked_lm"]),
-        toy_tokenizer.vocabulary,
-    )
+    response = respond(servables["masked_lm"], REQUESTS["masked_lm"])
+    vocabulary = toy_tokenizer.vocabulary
     row = toy_servables.make_row(toy_tokenizer, "[CLS] the [MASK] is [MASK] [SEP]", [2, 4])
     logits = make_model("masked_lm")(row)["masked_lm_logits"]
     # Entries of the config without a token are never predicted.
@@ -183,7 +178,8 @@ def test_tagger_uses_unk_for_a_word_without_tokens(servables, toy_tokenizer):
 
 
 def test_multiple_choice(servables, toy_tokenizer):
-    response, request = respond(servables["choice"], REQUESTS["choice"]), REQUESTS["choice"]
+    response = respond(servables["choice"], REQUESTS["choice"])
+    request = REQUESTS["choice"]
     flat = toy_tokenizer.encode(np.repeat(TEXTS, 2), np.ravel(request["choices"]), MAX_SEQ_LENGTH)
     features = {name: tf.reshape(value, [4, 2, -1]) for name, value in flat.items()}
     expected = tf.nn.softmax(make_model("choice")(features)["logits"]).numpy()
@@ -193,8 +189,10 @@ def test_multiple_choice(servables, toy_tokenizer):
 
 
 def test_span_labeler(servables):
-    features, model = saved_model.example_requests(servables["squad"])["ids"], make_model("squad")
-    response, is_token = servables["squad"].answer(features), features["input_mask"] > 0
+    features = saved_model.example_requests(servables["squad"])["ids"]
+    model = make_model("squad")
+    response = servables["squad"].answer(features)
+    is_token = features["input_mask"] > 0
     expected = model.head(model.encoder(features)["sequence_output"])
     assert_near(response["start_logits"][is_token], expected[..., 0][is_token])
     assert_near(response["end_logits"][is_token], expected[..., 1][is_token])
@@ -303,7 +301,8 @@ def test_static_length(servables, toy_tokenizer):
 def test_responses_of_bfloat16_models_are_float32(toy_tokenizer, name):
     encoder = make_encoder(CONFIG, layers="unpadded", float32_scores=True, dtype="mixed_bfloat16")
     model = encoder if name == "encoder" else models.BertPretrainer(encoder)
-    serve, metadata = served_models.SERVED_MODELS[name], TaskMetadata(name, MAX_SEQ_LENGTH, True)
+    serve = served_models.SERVED_MODELS[name]
+    metadata = TaskMetadata(name, MAX_SEQ_LENGTH, True)
     response = respond(serve(model, toy_tokenizer, metadata), {"text": ["a [MASK] dog"]})
     assert {value.dtype for value in response.values() if value.dtype.kind not in "Oib"} == {
         np.dtype("float32")

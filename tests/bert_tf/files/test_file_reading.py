@@ -146,8 +146,8 @@ PATH = "gs://corpus/x"
 def http(code, message):
     body = f'{{"error": {{"code": {code}, "message": "{message}"}}}}'
     return (
-        f"Error executing an HTTP request: HTTP response code {code} with body '{body}'\n\t when reading metadata "
-        f"of {PATH}"
+        f"Error executing an HTTP request: HTTP response code {code} with body '{body}'\n\t when "
+        f"reading metadata of {PATH}"
     )
 
 
@@ -164,8 +164,8 @@ def http(code, message):
             tf.errors.PermissionDeniedError,
             http(401, "Anonymous caller does not have storage.objects.get"),
             PermissionError,
-            "HTTP 401: Anonymous caller does not have storage.objects.get; run gcloud auth application-default login, or set "
-            "GOOGLE_APPLICATION_CREDENTIALS",
+            "HTTP 401: Anonymous caller does not have storage.objects.get; run gcloud auth "
+            "application-default login, or set GOOGLE_APPLICATION_CREDENTIALS",
         ),
         (
             tf.errors.PermissionDeniedError,

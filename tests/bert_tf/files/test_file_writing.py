@@ -232,7 +232,8 @@ def test_a_remote_directory_is_uploaded_in_order(request, monkeypatch, kind):
     names = [
         f"{place}/model/{name}" for name in ("variables/index", "fingerprint.pb", "saved_model.pb")
     ]
-    uploaded, upload = [], Remote.upload
+    uploaded = []
+    upload = Remote.upload
     monkeypatch.setattr(
         Remote, "upload", lambda place, local: uploaded.append(place.path) or upload(place, local)
     )
@@ -264,7 +265,8 @@ def test_a_failed_upload_of_several_leaves_none(store, monkeypatch):
 def test_old_objects_are_removed_before_new_ones_are_uploaded(store, monkeypatch):
     fill(files.new_files(store), ["model.index", "model.data"])
     put(f"{store}/kept", "mine")
-    existing, upload = [], Remote.upload
+    existing = []
+    upload = Remote.upload
     monkeypatch.setattr(
         Remote,
         "upload",
@@ -276,8 +278,8 @@ def test_old_objects_are_removed_before_new_ones_are_uploaded(store, monkeypatch
 
 
 HOLD = (
-    "import sys\nfrom bert_tf.files import lock_output\nwith lock_output('output_dir', sys.argv[1]):\n"
-    "    print('held', flush=True)\n    sys.stdin.read()"
+    "import sys\nfrom bert_tf.files import lock_output\nwith lock_output('output_dir', "
+    "sys.argv[1]):\n    print('held', flush=True)\n    sys.stdin.read()"
 )
 
 
@@ -327,7 +329,8 @@ def test_a_lock_ends_with_a_killed_process(tmp_path):
 def test_records_have_one_writer(tmp_path, reference):
     from data_prep.pretraining import JobSettings, job
 
-    text, output = tmp_path / "text.txt", tmp_path / "a.tfrecord"
+    text = tmp_path / "text.txt"
+    output = tmp_path / "a.tfrecord"
     text.write_text("A story.\nOf two.\n\nAnother story.\nOf three.\n")
     with (
         lock_output("output_file", str(output)),

@@ -24,7 +24,8 @@ def path(tmp_path):
 
 
 def test_metadata_is_read(path):
-    metadata, pieces = TaskMetadata("classifier", 4, False, labels=("\u00e4", "b")), ["\u4e2d", "a"]
+    metadata = TaskMetadata("classifier", 4, False, labels=("\u00e4", "b"))
+    pieces = ["\u4e2d", "a"]
     path.write_bytes(metadata_file.append(GRAPHS, metadata, pieces))
     with zipfile.ZipFile(path) as archive:
         assert archive.read("task.json").decode() == metadata.to_json()

@@ -36,7 +36,8 @@ def loaded(toy_litert_files):
 @pytest.mark.parametrize("name", REQUESTS)
 def test_responses_equal_those_of_the_servable(loaded, toy_tokenizer, name):
     """Also for an empty text, and for bytes that are not UTF-8."""
-    servable, model = make_servable(name, toy_tokenizer), loaded[name]
+    servable = make_servable(name, toy_tokenizer)
+    model = loaded[name]
     unusual = [b"the \xff\xfe dog \xe2\x82", b"", "the\u202fd\u00f3g\tand \u00c9".encode()]
     unusual = {
         key: [[text, b"it"] for text in unusual] if key == "choices" else unusual
@@ -50,7 +51,8 @@ def test_responses_equal_those_of_the_servable(loaded, toy_tokenizer, name):
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_threads_leave_the_first_core_to_their_caller(toy_litert_files):
-    cores, before = os.sched_getaffinity(0), set(os.listdir("/proc/self/task"))
+    cores = os.sched_getaffinity(0)
+    before = set(os.listdir("/proc/self/task"))
     model = LiteRTModel(str(toy_litert_files / "tagger.tflite"), num_threads=2)
     created = set(os.listdir("/proc/self/task")) - before
     assert created
@@ -113,7 +115,8 @@ def test_question_answering_in_long_contexts(toy_litert_files, toy_tokenizer, op
 
 
 def test_threads_share_a_model(loaded):
-    model, texts = loaded["tagger"], [TEXTS[:1], TEXTS[2:], TEXTS] * 5
+    model = loaded["tagger"]
+    texts = [TEXTS[:1], TEXTS[2:], TEXTS] * 5
     expected = [model(text=each)["scores"] for each in texts]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for actual, scores in zip(

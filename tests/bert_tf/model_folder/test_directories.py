@@ -19,7 +19,8 @@ WORDS = "word_embeddings/embeddings"
 
 
 def test_directories_of_a_checkpoint(tmp_path, monkeypatch):
-    run, best = str(tmp_path), str(tmp_path / "best")
+    run = str(tmp_path)
+    best = str(tmp_path / "best")
     (tmp_path / "best").mkdir()
     assert list_directories(run) == [run]
     assert list_directories(f"{run}/") == [run]
@@ -74,7 +75,8 @@ def test_weights_in_a_directory(tmp_path, names, weights, is_theirs):
     [
         (
             "tf_model.h5",
-            "convert it to .* with transformers 4.46 and PyTorch: AutoModelForPreTraining.*, from_tf=True",
+            "convert it to .* with transformers 4.46 and PyTorch: AutoModelForPreTraining.*, "
+            "from_tf=True",
         ),
         (
             "model.weights.h5",

@@ -49,7 +49,9 @@ def load(get_path):
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_responses_of_all_formats_are_equal(load, get_path, name):
-    trained, task, request = load(name), TASKS.get(name), REQUESTS[name]
+    trained = load(name)
+    task = TASKS.get(name)
+    request = REQUESTS[name]
     kind = task.kind if task else name.replace("pretrained", "masked_lm")
     assert (trained.kind, trained.labels) == (kind, (task.labels or None) if task else None)
     assert (trained.inputs, trained.limit) == (tuple(request), MAX_SEQ_LENGTH)

@@ -66,7 +66,8 @@ def test_invalid_requests():
         pairs.encode(["a"])
 
 
-TEXT, CHOICES = {"text": 1}, {"text_a": 1, "choices": 2}
+TEXT = {"text": 1}
+CHOICES = {"text_a": 1, "choices": 2}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,10 @@ from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import split_into_windows
 from bert_tf.tokenization.words import PlainTokenizer
 
-LENGTH, STRIDE, MOST_WINDOWS, LONGEST_ANSWER = 29, 5, 6, 7
+LENGTH = 29
+STRIDE = 5
+MOST_WINDOWS = 6
+LONGEST_ANSWER = 7
 CONTEXTS = 700  # of each case; 4.3 windows each
 
 
@@ -47,7 +50,8 @@ def decode(context, scores, begins):
 @pytest.mark.parametrize("seed", range(2))
 def test_the_graph_equals_numpy_on_random_windows(places, seed):
     generator = np.random.default_rng(seed)
-    totals, rooms = generator.integers(0, 41, CONTEXTS), generator.integers(3, LENGTH - 3, CONTEXTS)
+    totals = generator.integers(0, 41, CONTEXTS)
+    rooms = generator.integers(3, LENGTH - 3, CONTEXTS)
     contexts, were_cut = zip(
         *(
             span_decoding.split_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)

@@ -26,7 +26,12 @@ from bert_tf.techniques.layer_maps import map_layers, student_config
 from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from tests.encoders import make_encoder, make_features
 
-ROWS, LENGTH, WIDTH, LAYERS, HEADS, CLASSES = 5, 7, 6, 3, 2, 4
+ROWS = 5
+LENGTH = 7
+WIDTH = 6
+LAYERS = 3
+HEADS = 2
+CLASSES = 4
 LENGTHS = (7, 3, 1, 5, 2)
 RNG = np.random.default_rng(3)
 CONFIG = BertConfig(
@@ -183,10 +188,8 @@ def test_losses_are_0_if_the_student_equals_the_teacher(layers):
 
 
 def test_a_trained_projection_to_the_hidden_size_of_the_teacher():
-    teacher, student = (
-        normal(ROWS, LAYERS + 1, LENGTH, WIDTH),
-        models.BertTokenClassifier(CONFIG, CLASSES),
-    )
+    teacher = normal(ROWS, LAYERS + 1, LENGTH, WIDTH)
+    student = models.BertTokenClassifier(CONFIG, CLASSES)
     features = {
         name: tf.ones([ROWS, LENGTH], tf.int32)
         for name in ("input_ids", "input_mask", "segment_ids")

@@ -91,7 +91,8 @@ def test_gradients_ignore_rounding(features, options, monkeypatch):
 
 @pytest.mark.extra_large
 def test_turning_it_on_in_a_traced_function(features):
-    model, step = make_model(CONFIG), tf.Variable(0)
+    model = make_model(CONFIG)
+    step = tf.Variable(0)
     expected = tf.function(model)(features)["logits"]
     quantize(model, FakeQuantization(lambda: step >= 3))
     run = tf.function(lambda features: model(features)["logits"])

@@ -14,7 +14,8 @@ from tests.encoders import make_encoder
 
 pytestmark = pytest.mark.large
 
-RANK, ALPHA = 3, 6.0
+RANK = 3
+ALPHA = 6.0
 
 
 def make_model(config, frozen_layers=0, *, is_trained=True, **options):

@@ -83,8 +83,9 @@ def test_classes_of_all_characters_are_the_same_on_every_python():
     Also of the methods of str that tokenizers call.
     """
     lines = (
-        f"{unicode_rules.category(c)} {unicode_rules.lower(c)!a} {unicode_rules.decompose(c)!a} {c.isspace():d} "
-        f"{len(f'a{c}b'.split())} {unicode_rules.is_dropped(c):d}{unicode_rules.is_whitespace(c):d}"
+        f"{unicode_rules.category(c)} {unicode_rules.lower(c)!a} {unicode_rules.decompose(c)!a} "
+        f"{c.isspace():d} {len(f'a{c}b'.split())} "
+        f"{unicode_rules.is_dropped(c):d}{unicode_rules.is_whitespace(c):d}"
         f"{unicode_rules.is_punctuation(c):d}{unicode_rules.is_cjk(c):d}"
         for c in CHARACTERS
     )

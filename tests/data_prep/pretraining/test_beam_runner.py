@@ -14,7 +14,8 @@ from tests.data_prep.pretraining.pretraining_records import VOCAB_FILE, contents
 
 pytestmark = pytest.mark.extra_large
 
-SEED, NUM_SHARDS = 5, 7
+SEED = 5
+NUM_SHARDS = 7
 SETTINGS = {"max_seq_length": 48, "max_predictions_per_seq": 6, "dupe_factor": 2}
 IN_THIS_PROCESS = {
     "runner": "direct",

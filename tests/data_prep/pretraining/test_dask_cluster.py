@@ -17,7 +17,8 @@ from tests.data_prep.pretraining.pretraining_records import VOCAB_FILE, contents
 
 pytestmark = pytest.mark.extra_large
 
-NUM_SHARDS, SECONDS = 12, 120
+NUM_SHARDS = 12
+SECONDS = 120
 REPOSITORY = pathlib.Path(__file__).parents[3]
 SCRIPT = "data_prep.create_pretraining_data"
 

@@ -91,7 +91,8 @@ def test_records_go_to_several_files_in_turn(tmp_path, monkeypatch):
 
 def test_counts(tmp_path, capsys):
     counts, (shard,) = create(tmp_path)
-    found, printed = read_records(tmp_path / "a.tfrecord"), capsys.readouterr().out
+    found = read_records(tmp_path / "a.tfrecord")
+    printed = capsys.readouterr().out
     lengths = np.array([record["input_mask"].sum() for record in found])
     assert (counts.num_bytes, counts.num_documents) == (os.path.getsize(CORPUS_FILE), 20)
     assert shard.num_bytes == counts.num_bytes

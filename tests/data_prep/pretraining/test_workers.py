@@ -55,7 +55,8 @@ def find_children(process):
 @pytest.mark.extra_large
 def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path):
     random_state = random.Random(11)
-    text, folder = tmp_path / "text.txt", tmp_path / "killed"
+    text = tmp_path / "text.txt"
+    folder = tmp_path / "killed"
     text.write_bytes((pathlib.Path(CORPUS_FILE).read_bytes().rstrip() + b"\n\n") * 20)
     command = scripts.command(
         SCRIPT,
@@ -91,7 +92,8 @@ def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path):
         errors = process.communicate()[1]
         assert process.returncode == 1
         assert errors.splitlines()[-1].startswith(
-            "create_pretraining_data.py: a worker process was killed, often for lack of memory; to continue, run the"
+            "create_pretraining_data.py: a worker process was killed, often for lack of memory; "
+            "to continue, run the"
         )
     done = scripts.run(command)
     assert done.returncode == 0, done.stderr

@@ -53,8 +53,8 @@ def test_pretraining_records(tmp_path, write, capsys):
         "  [CLS] {may -> [MASK]} ##be [SEP] {so -> not} {so -> so} [SEP]",
         f"{path}, record 1: 5 of 9 tokens are non-padding, 1 masked, actual next",
         "  [CLS] {may -> may} [SEP] so [SEP]",
-        f"{path}: 2 pre-training records, max_seq_length 9, max_predictions_per_seq 4: 66.7% non-padding tokens, "
-        "33.3% of these masked, 50.0% random next",
+        f"{path}: 2 pre-training records, max_seq_length 9, max_predictions_per_seq 4: 66.7% "
+        "non-padding tokens, 33.3% of these masked, 50.0% random next",
     ]
 
 
@@ -70,7 +70,8 @@ def test_files_can_be_arguments_without_a_flag(tmp_path):
         (
             PRETRAINING,
             records.unmasked_pretraining_features(9),
-            "2 unmasked pre-training records, max_seq_length 9: 66.7% non-padding tokens, 50.0% random next",
+            "2 unmasked pre-training records, max_seq_length 9: 66.7% non-padding tokens, 50.0% "
+            "random next",
             [
                 "7 of 9 tokens are non-padding, random next",
                 "  [CLS] [MASK] ##be [SEP] not so [SEP]",
@@ -81,7 +82,8 @@ def test_files_can_be_arguments_without_a_flag(tmp_path):
         (
             PRETRAINING | {"label_ids": [[3], [0]], "is_real_example": [[1], [0]]},
             records.classification_features(9),
-            "2 classification records, max_seq_length 9: 66.7% non-padding tokens, labels 0 (1), 3 (1)",
+            "2 classification records, max_seq_length 9: 66.7% non-padding tokens, labels 0 (1), "
+            "3 (1)",
             [
                 "7 of 9 tokens are non-padding, label 3",
                 "  [CLS] [MASK] ##be [SEP] not so [SEP]",
@@ -92,8 +94,9 @@ def test_files_can_be_arguments_without_a_flag(tmp_path):
         (
             PACKED,
             PACKED_FEATURES,
-            "2 packed pre-training records, max_seq_length 9, max_predictions_per_seq 4: 2.00 sequences per record, "
-            "77.8% non-padding tokens, 28.6% of these masked, 25.0% random next",
+            "2 packed pre-training records, max_seq_length 9, max_predictions_per_seq 4: 2.00 "
+            "sequences per record, 77.8% non-padding tokens, 28.6% of these masked, 25.0% random "
+            "next",
             [
                 "7 of 9 tokens are non-padding, 2 sequences, 3 masked, random next, actual next",
                 "  [CLS] {may -> [MASK]} ##be [SEP] | {so -> not} {so -> so} [SEP]",

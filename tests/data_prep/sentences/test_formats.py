@@ -15,7 +15,8 @@ DOC = '<doc id="1" url="u" title="The "X" of">\nThe "X" of\n\nA &lt;b&gt; &amp;a
 
 def read(content, text_format):
     """Returns the documents of a text as lists of paragraphs, and the number of garbled lines."""
-    decoder, documents = LineDecoder(), [[]]
+    decoder = LineDecoder()
+    documents = [[]]
     data = content if isinstance(content, bytes) else content.encode()
     for paragraph in formats.read_paragraphs(io.BytesIO(data), text_format, "a.txt", decoder):
         if paragraph:

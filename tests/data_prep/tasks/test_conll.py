@@ -101,7 +101,8 @@ def word(number, tag):
 
 
 LABELED = (
-    "# text = Don't stop\n1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tA=1\n1\tDo\tdo\tAUX\tVB\tMood=Imp\t_\t_\t_\t_\n"
+    "# text = Don't "
+    "stop\n1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tA=1\n1\tDo\tdo\tAUX\tVB\tMood=Imp\t_\t_\t_\t_\n"
     "2\tn't\tnot\tPART\tRB\t_\t_\t_\t_\t_\n2.1\tyou\t_\t_\t_\t_\t_\t_\t3:nsubj\t_\n"
     "3\tstop\tstop\tVERB\tVB\tMood=Imp|VerbForm=Fin\t_\t_\t_\t_\n\n\n1\tJa\tja\tINTJ\tUH\t_\t_\t_\t_\t_\n"
 )

@@ -69,7 +69,8 @@ def test_a_file_is_split(write, capsys):
         "review,stars\n" + "".join(f"text {number},{number % 4 // 3}\n" for number in range(40)),
     )
     data = make_data(path, dev_fraction=0.25)
-    train, dev = data.examples("train"), data.examples("dev")
+    train = data.examples("train")
+    dev = data.examples("dev")
     assert capsys.readouterr().err.splitlines() == [
         f"{path}: 40 rows; texts: review; labels: stars, with 0 (30), 1 (10)",
         "training on 30 rows; 10 for development (--dev_fraction=0.25)",

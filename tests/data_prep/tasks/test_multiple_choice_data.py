@@ -185,6 +185,7 @@ def test_features_by_hand(write, tokenizer, capsys):
     assert features["segment_ids"][:, 0].tolist() == [[0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1]]
     assert features["label_ids"].tolist() == [2, 1]
     assert capsys.readouterr().err.endswith(
-        "train: 2 questions with 3 choices each; 3 choices are longer than --max_seq_length=7 and are truncated: 7 of "
-        "all 26 tokens are dropped; 1 line contains bytes that are not UTF-8, which are ignored\n"
+        "train: 2 questions with 3 choices each; 3 choices are longer than --max_seq_length=7 and "
+        "are truncated: 7 of all 26 tokens are dropped; 1 line contains bytes that are not UTF-8, "
+        "which are ignored\n"
     )

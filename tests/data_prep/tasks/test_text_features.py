@@ -53,7 +53,8 @@ def test_truncated_tokens_are_counted(tokenizer):
         return text_features.describe_truncated("rows", lengths, text_b is not None, length)
 
     assert describe(["b a e d", "c"], 8) == [
-        "1 rows are longer than --max_seq_length=8 and are truncated: 4 of all 11 tokens are dropped"
+        "1 rows are longer than --max_seq_length=8 and are truncated: 4 of all 11 tokens are "
+        "dropped"
     ]
     assert describe(None, 6)[0].endswith("truncated: 1 of all 6 tokens are dropped")
     assert describe(None, 7) == []
@@ -61,7 +62,12 @@ def test_truncated_tokens_are_counted(tokenizer):
 
 def test_windows_by_hand_in_several_batches(tokenizer, monkeypatch):
     monkeypatch.setattr(text_features, "ROWS_AT_A_TIME", 2)
-    cls, sep, a, b, c, f = 2, 3, 5, 6, 7, 10
+    cls = 2
+    sep = 3
+    a = 5
+    b = 6
+    c = 7
+    f = 10
     features, counts, was_cut = text_features.convert_texts_to_windows(
         ["a", "a b c d", "f"], None, tokenizer, 4, stride=1, max_windows=2
     )

@@ -13,11 +13,13 @@ from data_prep.tasks.token_classifier import Settings, TokenClassifierData
     [
         (
             {"train_file": "a.conllu"},
-            "`treebank_column` is required for the treebank `train_file`=a.conllu; set upos or xpos or feats",
+            "`treebank_column` is required for the treebank `train_file`=a.conllu; set upos or "
+            "xpos or feats",
         ),
         (
             {"train_file": "a.txt", "treebank_column": "upos"},
-            "`treebank_column`=upos: requires treebanks, but `train_file`=a.txt does not end in .conllu",
+            "`treebank_column`=upos: requires treebanks, but `train_file`=a.txt does not end in "
+            ".conllu",
         ),
     ],
 )
@@ -28,11 +30,13 @@ def test_settings_of_treebanks(settings, message):
 
 
 def test_a_file_without_labels(write, make_tokenizer):
-    path, tokenizer = write("a.txt", "a O\nb X\n\nb O\n"), make_tokenizer("a", "b")
+    path = write("a.txt", "a O\nb X\n\nb O\n")
+    tokenizer = make_tokenizer("a", "b")
     data = TokenClassifierData(
         Settings(train_file=path), 8, TaskMetadata("token_classifier", None, None, ("O", "X"))
     )
-    labeled, found = data.read("train", tokenizer), data.read_unlabeled(path, tokenizer)
+    labeled = data.read("train", tokenizer)
+    found = data.read_unlabeled(path, tokenizer)
     assert {name: values.tolist() for name, values in found.items()} == {
         name: labeled[name].tolist() for name in ID_FEATURES
     }

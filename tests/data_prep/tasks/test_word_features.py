@@ -112,10 +112,8 @@ def test_a_word_that_is_longer_than_a_row_loses_its_last_tokens(tokenizer):
 
 def test_unknown_labels(tokenizer):
     """They count as misclassified if that is allowed and other words have known labels."""
-    sentences, names = (
-        make_sentences(["anna"], ["in", "rome"], labels=[["O"], ["O", "B-PER"]]),
-        ("O", "B-LOC", "I-LOC"),
-    )
+    sentences = make_sentences(["anna"], ["in", "rome"], labels=[["O"], ["O", "B-PER"]])
+    names = ("O", "B-LOC", "I-LOC")
     with pytest.raises(
         InputError, match=r"file:11: unknown label 'B-PER'; the training data has the labels O, B-L"
     ):

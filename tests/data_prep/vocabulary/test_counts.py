@@ -18,7 +18,8 @@ def count(path, num_workers=1, **settings):
 
 def test_counts(write):
     """Words that are too long for the tokenizer, and so always [UNK], do not count."""
-    longest, too_long = "y" * 200, "z" * 201
+    longest = "y" * 200
+    too_long = "z" * 201
     counts = count(write("text.txt", f"\ufeffThe cat, the CAT!\nthe end {longest} {too_long}\n"))
     assert counts.words == {"the": 3, "cat": 2, ",": 1, "!": 1, "end": 1, longest: 1}
     assert counts.characters == {

@@ -88,7 +88,8 @@ def test_scaled_counts_give_the_same_vocabulary(monkeypatch):
 
 
 def test_no_token_is_longer_than_the_tokenizer_accepts():
-    long, longer = "wxyz" * 16, "wxyz" * 16 + "w"
+    long = "wxyz" * 16
+    longer = "wxyz" * 16 + "w"
     learned = learner.learn_vocabulary(
         make_counts({long: 5, longer: 7}), vocab_size=24, num_unused=2
     )

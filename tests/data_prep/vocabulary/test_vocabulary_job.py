@@ -14,7 +14,8 @@ from tests.settings import resolved
 def test_a_vocabulary_is_learned_and_then_extended(tmp_path, write, capsys):
     text = "the quick brown fox jumps over the lazy dog and the quick red fox\n" * 4
     write("corpus/a.txt.gz", gzip.compress(text.encode()))
-    first, extended = tmp_path / "vocab.txt", tmp_path / "extended.txt"
+    first = tmp_path / "vocab.txt"
+    extended = tmp_path / "extended.txt"
     job.run(
         resolved(
             VocabularySettings(f"{tmp_path}/corpus", str(first), vocab_size=162, num_unused=99)

@@ -44,7 +44,8 @@ def read_contents(folder):
     "FOLDER/events"."""
     found = {}
     for path in list_paths(folder):
-        full, name = os.path.join(folder, path), os.path.basename(path)
+        full = os.path.join(folder, path)
+        name = os.path.basename(path)
         try:
             if "events.out" in path:
                 found.setdefault(os.path.join(os.path.dirname(path), "events"), set()).update(
@@ -99,7 +100,10 @@ def find_differences(after, undisturbed, ignores_older=False):
         if after.get(path) != undisturbed.get(path) and not (
             ignores_older and is_older(path, undisturbed)
         ):
-            yield f"{path}: is {'different' if path in after and path in undisturbed else 'missing or additional'}"
+            yield (
+                f"{path}: is "
+                f"{'different' if path in after and path in undisturbed else 'missing or additional'}"
+            )
 
 
 def is_older(path, contents):

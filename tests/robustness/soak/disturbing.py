@@ -33,9 +33,13 @@ class Disturber:
     """
 
     def __init__(self, folder, temporary, rng, say, command, flags):
-        self._folder, self._temporary, self._rng, self._say = folder, temporary, rng, say
+        self._folder = folder
+        self._temporary = temporary
+        self._rng = rng
+        self._say = say
         package, own = COMMANDS[command]
-        self._module, self._flags = f"{package}.{command}", {**own, **flags}
+        self._module = f"{package}.{command}"
+        self._flags = {**own, **flags}
         self._output = next(
             name for name in ("output_file", "output_dir", "export_dir") if name in self._flags
         )
@@ -68,7 +72,8 @@ class Disturber:
 
     def _disturb(self, num_kills):
         """Kills one job this many times, lets it finish, and compares its files."""
-        place, signals = self._folder / "broken", []
+        place = self._folder / "broken"
+        signals = []
         for _ in range(num_kills):
             number = self._kill(place)
             if number is None:
@@ -115,10 +120,8 @@ class Disturber:
     def _kill(self, place):
         """Starts a job and kills it; returns the signal, None if the job finished before."""
         until = time.monotonic() + self._rng.uniform(0.1, 1.0) * self._seconds
-        waits_for_save, number = (
-            self._rng.random() < 0.5,
-            self._rng.choice([signal.SIGKILL] * 3 + [signal.SIGTERM]),
-        )
+        waits_for_save = self._rng.random() < 0.5
+        number = self._rng.choice([signal.SIGKILL] * 3 + [signal.SIGTERM])
         is_saving = False
         with self._start(place) as process:
             while process.poll() is None and time.monotonic() < until and not is_saving:

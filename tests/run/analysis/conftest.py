@@ -7,7 +7,9 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.config import BertConfig
 
-WIDTH, HEADS, POSITIONS = 32, 2, 16
+WIDTH = 32
+HEADS = 2
+POSITIONS = 16
 WORDS = [
     "[PAD]",
     "[UNK]",

@@ -149,7 +149,10 @@ def test_importance(toys, texts, tmp_path, monkeypatch):
         remaining.append(sum(mask.numpy().sum() for mask in masks))
         return call(*arguments)
 
-    masks, remaining, apply, call = [], [], corpus.apply_masks, corpus.Predictor.__call__
+    masks = []
+    remaining = []
+    apply = corpus.apply_masks
+    call = corpus.Predictor.__call__
     monkeypatch.setattr(corpus, "apply_masks", apply_masks)
     monkeypatch.setattr(corpus.Predictor, "__call__", predict)
     monkeypatch.setattr(corpus, "CURVE_POINTS", 2)

@@ -17,12 +17,16 @@ from run.analysis.questions import Question
 from run.analysis.settings import AttentionReportSettings
 from tests.settings import resolved
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+CHROMIUM = shutil.which("chromium")
+DRIVER = shutil.which("chromedriver")
 pytestmark = [
     pytest.mark.large,
     pytest.mark.skipif(
         not (CHROMIUM and DRIVER),
-        reason="chromium or chromedriver is missing: on Debian, run `apt-get install chromium chromium-driver`",
+        reason=(
+            "chromium or chromedriver is missing: on Debian, run `apt-get install chromium "
+            "chromium-driver`"
+        ),
     ),
 ]
 EVIL = "<script>document.title='run'</script> the cat"
@@ -135,7 +139,8 @@ def test_all_heads(browser, seen):
 
 def test_lines_are_the_models_numbers(browser, seen):
     find(browser, "#tab-lines").click()
-    drawn, attention = get_lines(browser), seen[1][0].attention[0]
+    drawn = get_lines(browser)
+    attention = seen[1][0].attention[0]
     strong = np.argwhere((page.encode_attention(attention) / 255) ** 2 >= 0.01)
     assert set(drawn) == {(int(row), int(column)) for row, column in strong}
     for place, weight in drawn.items():
@@ -180,7 +185,8 @@ def test_filters_and_switches(browser, seen):
         "ran",
         "[SEP]",
     ]
-    joined, attention = get_lines(browser), seen[1][0].attention[0]
+    joined = get_lines(browser)
+    attention = seen[1][0].attention[0]
     assert joined[4, 4] == pytest.approx(attention[4:7, 4:7].sum(axis=1).mean(), abs=0.006)
     assert joined[5, 4] == pytest.approx(attention[7, 4:7].sum(), abs=0.006)
 
@@ -247,8 +253,9 @@ def test_each_view_is_saved(browser, view):
             break
         browser.execute_async_script("setTimeout(arguments[0], 25)")
     tag, num_texts, has_variables = browser.execute_script(
-        "const root = new DOMParser().parseFromString(arguments[0], 'image/svg+xml').documentElement;"
-        "return [root.tagName, root.querySelectorAll('text').length, root.outerHTML.includes('var(')]",
+        "const root = new DOMParser().parseFromString(arguments[0], "
+        "'image/svg+xml').documentElement;return [root.tagName, "
+        "root.querySelectorAll('text').length, root.outerHTML.includes('var(')]",
         path.read_text(),
     )
     assert tag == "svg"
@@ -275,8 +282,8 @@ def test_no_view_is_wider_than_a_phone(browser):
 
 def test_controls_have_names(browser):
     unnamed = browser.execute_script(
-        "return [...document.querySelectorAll('button, select, input, [role=button]')].filter((each) =>"
-        "!(each.textContent.trim() || each.getAttribute('aria-label') || each.labels?.length))"
-        ".map((each) => each.outerHTML)"
+        "return [...document.querySelectorAll('button, select, input, "
+        "[role=button]')].filter((each) =>!(each.textContent.trim() || "
+        "each.getAttribute('aria-label') || each.labels?.length)).map((each) => each.outerHTML)"
     )
     assert unnamed == []

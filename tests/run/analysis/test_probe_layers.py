@@ -97,7 +97,8 @@ def test_relations(tmp_path, capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_spans_of_several_words(tmp_path, monkeypatch):
-    read, found = probes.compute_examples, []
+    read = probes.compute_examples
+    found = []
     monkeypatch.setattr(
         probes, "compute_examples", lambda *arguments: found.append(read(*arguments)) or found[-1]
     )

@@ -9,7 +9,9 @@ import pytest
 from run.arrays import batches
 from run.training.host_batches import HostShare
 
-NUM_EXAMPLES, LENGTH, BATCH = 47, 12, 4
+NUM_EXAMPLES = 47
+LENGTH = 12
+BATCH = 4
 
 
 @pytest.fixture(scope="module")

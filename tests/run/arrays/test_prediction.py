@@ -9,7 +9,9 @@ from run.arrays.prediction import Predictor
 
 pytestmark = pytest.mark.large
 
-NUM_EXAMPLES, LENGTH, BATCH = 11, 9, 4
+NUM_EXAMPLES = 11
+LENGTH = 9
+BATCH = 4
 
 
 @pytest.fixture(scope="module")

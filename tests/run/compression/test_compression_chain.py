@@ -105,7 +105,8 @@ def test_the_cost_of_each_matrix_in_int8(folder, capsys):
         int8_matrices=True,
         **DATA,
     )
-    output, report = capsys.readouterr().out, json.loads((folder / "costs.json").read_text())
+    output = capsys.readouterr().out
+    report = json.loads((folder / "costs.json").read_text())
     assert [row["model"] for row in report["models"]] == ["int8", "student"]
     for row in report["models"]:
         tensors = open_checkpoint(row["model"]).tensors.values()

@@ -9,7 +9,8 @@ from run.evaluation import glue_submission, metrics
 
 def test_scores_by_hand():
     # 2 hits of 1, 1 miss, 1 false.
-    labels, predictions = np.array([1, 0, 1, 1, 0]), np.array([1, 1, 0, 1, 0])
+    labels = np.array([1, 0, 1, 1, 0])
+    predictions = np.array([1, 1, 0, 1, 0])
     scores = metrics.score(("accuracy", "f1", "matthews_corrcoef"), labels, predictions)
     assert scores["eval_accuracy"] == pytest.approx(3 / 5)
     assert scores["eval_f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
@@ -17,14 +18,16 @@ def test_scores_by_hand():
 
 
 def test_f1_of_several_labels_by_hand():
-    labels, predictions = np.array([[1, 0], [1, 0], [1, 1]]), np.array([[1, 0], [0, 0], [1, 0]])
+    labels = np.array([[1, 0], [1, 0], [1, 1]])
+    predictions = np.array([[1, 0], [0, 0], [1, 0]])
     scores = metrics.score(("macro_f1", "micro_f1"), labels, predictions)
     assert scores["eval_macro_f1"] == pytest.approx((2 * 2 / (2 * 2 + 1) + 0) / 2)
     assert scores["eval_micro_f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
 
 
 def test_f1_of_label_1_and_a_constant_prediction():
-    labels, predictions = np.array([0, 2, 2, 1, 0, 4, 1]), np.array([0, 2, 1, 1, 4, 0, 2])
+    labels = np.array([0, 2, 2, 1, 0, 4, 1])
+    predictions = np.array([0, 2, 1, 1, 4, 0, 2])
     assert metrics.score(("f1",), labels, predictions) == {
         "eval_f1": pytest.approx(2 * 1 / (2 * 1 + 1 + 1))
     }

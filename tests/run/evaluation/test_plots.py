@@ -11,7 +11,8 @@ from run.training import logs
 @pytest.fixture
 def figures(monkeypatch):
     """List of the figures that are saved."""
-    saved, save = [], Figure.savefig
+    saved = []
+    save = Figure.savefig
 
     def savefig(figure, file, **options):
         saved.append(figure)

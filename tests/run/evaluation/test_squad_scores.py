@@ -16,7 +16,9 @@ from run.tasks import span_labeler
 from run.tasks.span_labeler import SpanLabelerTask
 from run.training.host_batches import WHOLE, HostShare
 
-LENGTH, BATCH_SIZE, NUM_RECORDS = 11, 2, 13
+LENGTH = 11
+BATCH_SIZE = 2
+NUM_RECORDS = 13
 FEATURES = squad.record_features(LENGTH, is_training=True)
 
 

@@ -13,7 +13,10 @@ from run.feature_based import embeddings
 from tests import remote_folders
 
 # Words per row, divided in two ways.
-LAYERS, WIDTH, ENCODER_LENGTHS, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]
+LAYERS = (0, 2)
+WIDTH = 3
+ENCODER_LENGTHS = [2, 4, 1]
+OF_TAGGER = [3, 3, 1]
 METADATA = {"encoder": "e", "data": "d"}
 
 

@@ -165,7 +165,8 @@ def test_a_regression_of_pairs(folder):
 
     The development data are part of the training data.
     """
-    rng, rows = random.Random(3), []
+    rng = random.Random(3)
+    rows = []
     for _ in range(96):
         first, second = (
             rng.choices(("the", "line", "word", "at", "stops"), k=rng.randint(1, 3))

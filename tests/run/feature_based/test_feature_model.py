@@ -10,7 +10,10 @@ from tests.numpy_lstm import bidirectional
 
 pytestmark = pytest.mark.large
 
-LAYERS, HIDDEN, LABELS, WIDTH = 4, 3, 5, 2
+LAYERS = 4
+HIDDEN = 3
+LABELS = 5
+WIDTH = 2
 
 
 def test_layers_of_each_kind():
@@ -42,7 +45,8 @@ def test_layers_of_each_kind():
     "kind", ["last", "sum_last_four", "weighted_sum_last_four", "concat_last_four"]
 )
 def test_scores_equal_those_of_numpy(kind):
-    combination, num_layers = COMBINATIONS[kind], 1 if kind == "last" else LAYERS
+    combination = COMBINATIONS[kind]
+    num_layers = 1 if kind == "last" else LAYERS
     model = FrozenFeatureModel(
         combination, num_layers, HIDDEN, LABELS, width=WIDTH, dropout_rate=0.4, seed=-7
     )

@@ -34,7 +34,8 @@ def test_a_derived_model_has_the_same_outputs(tmp_path, name):
         whole.task.metadata,
     )
     assert copy.task.data.resolved_settings == whole.task.data.resolved_settings
-    outputs, again = whole.predict(whole.make_model()), copy.predict(copy.make_model())
+    outputs = whole.predict(whole.make_model())
+    again = copy.predict(copy.make_model())
     assert outputs.keys() == again.keys()
     for key, value in outputs.items():
         np.testing.assert_array_equal(value, again[key], err_msg=key)

@@ -82,8 +82,9 @@ def test_a_head_for_other_labels_is_new_by_default(
     path = checkpoint(models.BertClassifier(CONFIG, len(labels)), metadata)
     assert head.choose_new_variables(make_task(labels), path, None, CONFIG) == HEAD
     assert capsys.readouterr().out == (
-        f"`init_checkpoint`={path}: loads the encoder and initializes a new head; the checkpoint's head {difference}, "
-        "but this task requires a classifier with the labels a, b; set `keep_head` to load it anyway\n"
+        f"`init_checkpoint`={path}: loads the encoder and initializes a new head; the "
+        f"checkpoint's head {difference}, but this task requires a classifier with the labels a, "
+        "b; set `keep_head` to load it anyway\n"
     )
     assert head.choose_new_variables(make_task(labels), path, True, CONFIG) == ()
     assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD

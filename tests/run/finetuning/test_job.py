@@ -24,7 +24,8 @@ TRAINING = TrainingSettings(output_dir="out", random_seed=5)
 class Task(base.Task):
     """A task without data."""
 
-    kind, metric = "classifier", "eval_accuracy"
+    kind = "classifier"
+    metric = "eval_accuracy"
     data_class = mock.Mock(return_value=mock.Mock(Settings=classifier.Settings))
     read = loss = logits_loss = score = decisions = report = predict = training_files = lambda *_: (
         None

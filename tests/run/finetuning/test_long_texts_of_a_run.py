@@ -108,7 +108,10 @@ def test_a_run_and_its_export(here, capsys):
             )
         )
 
-    message = "`output_dir`=run: contains the run of another task, with window_pooling 'max' instead of None; choose"
+    message = (
+        "`output_dir`=run: contains the run of another task, with window_pooling 'max' instead of "
+        "None; choose"
+    )
     with pytest.raises(InputError, match=f"^{message}"):
         tune("run", do_eval=True, **dict.fromkeys(WINDOWS))
     with pytest.raises(

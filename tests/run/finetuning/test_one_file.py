@@ -64,7 +64,8 @@ def test_a_file_is_trained_on_and_evaluated(folder, capsys):
         re.M,
     )
     assert out.splitlines()[-2:] == [
-        "to predict: python -m run.predict --model=out --input_file=texts.txt --output_file=predictions.jsonl",
+        "to predict: python -m run.predict --model=out --input_file=texts.txt "
+        "--output_file=predictions.jsonl",
         "to serve:   python -m run.export_saved_model --init_checkpoint=out --export_dir=export",
     ]
     assert (folder / "out" / "loss.png").exists()
@@ -154,8 +155,8 @@ def test_class_weights_make_rare_labels_count_as_much(folder):
     [
         (
             {"init_checkpoint": "google-bert/bert-base-cased"},
-            "`init_checkpoint`=google-bert/bert-base-cased: does not exist; to download a model: hf download "
-            "google-bert/bert-base-cased --local-dir bert-base-cased",
+            "`init_checkpoint`=google-bert/bert-base-cased: does not exist; to download a model: "
+            "hf download google-bert/bert-base-cased --local-dir bert-base-cased",
         ),
         (
             {"init_checkpoint": "modle"},
@@ -183,10 +184,8 @@ def test_hints(flags, message):
 def test_weighted_losses():
     from bert_tf import losses
 
-    outputs, features = (
-        {"logits": np.array([[2.0, 0.0], [0.0, 0.0]], np.float32)},
-        {"label_ids": np.array([0, 1])},
-    )
+    outputs = {"logits": np.array([[2.0, 0.0], [0.0, 0.0]], np.float32)}
+    features = {"label_ids": np.array([0, 1])}
     loss = losses.create_weighted_classification_loss([0.5, 3.0])
     expected = (0.5 * np.log1p(np.exp(-2.0)) + 3 * np.log(2)) / 2
     for each in (loss, losses.TotalLoss.from_config(loss.get_config())):

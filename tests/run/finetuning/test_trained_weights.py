@@ -68,7 +68,8 @@ def weights(folder):
 
 def changed(folder):
     """Returns the names of the weights that a run has changed."""
-    before, after = weights("sst"), weights(folder)
+    before = weights("sst")
+    after = weights(folder)
     assert before.keys() == after.keys()
     return {name for name, value in before.items() if not np.array_equal(value, after[name])}
 
@@ -170,10 +171,8 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
             "sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "hf" / "model.safetensors")
         )
     with safetensors.safe_open(path, "numpy") as file:
-        arrays, metadata = (
-            {name: file.get_tensor(name) for name in list(file.keys())},
-            file.metadata(),
-        )
+        arrays = {name: file.get_tensor(name) for name in list(file.keys())}
+        metadata = file.metadata()
     damaged = min(arrays)
     safetensors.numpy.save_file(
         arrays | {damaged: arrays[damaged] * np.nan}, tmp_path / "nan.safetensors", metadata

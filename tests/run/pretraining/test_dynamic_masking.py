@@ -10,8 +10,13 @@ from run.pretraining import dynamic_masking
 
 pytestmark = pytest.mark.large
 
-S, P, V = 64, 12, 31
-CLS, SEP, MASK, CONTINUATIONS = 1, 2, 3, range(24, V)
+S = 64
+P = 12
+V = 31
+CLS = 1
+SEP = 2
+MASK = 3
+CONTINUATIONS = range(24, V)
 VOCABULARY = masking.Vocabulary(np.arange(V), CLS, SEP, MASK, np.arange(V) >= 24)
 # Published output for seed 1234567.
 SPLITMIX64 = [6457827717110365317, 3203168211198807973, 9817491932198370423]

@@ -25,7 +25,9 @@ CONFIG = BertConfig(
     max_position_embeddings=13,
     type_vocab_size=2,
 )
-S, P, EXAMPLES = 9, 2, 11
+S = 9
+P = 2
+EXAMPLES = 11
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,8 @@ def add_to(rows):
 
 
 def test_predictions_by_hand():
-    features, packed = add_to(ROWS), add_to(PACKED)
+    features = add_to(ROWS)
+    packed = add_to(PACKED)
     assert features["masked_lm_positions"].numpy().tolist() == [[0, 1, 2, 3, 4]] * 2
     assert features["masked_lm_ids"].numpy().tolist() == [[9, 7, 3, 0, 0], [8, 3, 2, 5, 3]]
     assert features["masked_lm_weights"].numpy().tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]
@@ -81,8 +82,8 @@ def test_loss(rows, options):
         (
             {},
             "sentence_pairs",
-            "^`objective`=sentence_pairs: requires bidirectional attention, but attention is causal in "
-            "the BERT config; set `objective`=left_to_right, or use another config$",
+            "^`objective`=sentence_pairs: requires bidirectional attention, but attention is "
+            "causal in the BERT config; set `objective`=left_to_right, or use another config$",
         ),
         (
             {"attention": "bidirectional"},

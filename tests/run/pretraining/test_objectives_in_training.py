@@ -21,7 +21,9 @@ from tests.end_to_end.toy_files import assert_same_tensors
 
 pytestmark = pytest.mark.large
 
-S, P, STEPS = 64, 10, 4
+S = 64
+P = 10
+STEPS = 4
 KINDS = {
     "segment_pairs": {"pack_sequences": True},
     "sentence_order": {
@@ -214,7 +216,8 @@ def test_packs_with_more_masks_than_fit(trained, config):
 
 
 def test_an_evaluation_reads_the_records_of_the_last_phase(phases, config, tmp_path):
-    records, found = pathlib.Path(phases.input_file), {}
+    records = pathlib.Path(phases.input_file)
+    found = {}
     for length, predictions in ((None, None), (64, 9), (32, 5)):
         shutil.copytree(phases.training.output_dir, tmp_path / str(length))
         only = (

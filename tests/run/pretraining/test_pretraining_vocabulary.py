@@ -110,7 +110,10 @@ def test_records_without_a_description(folder, capsys, values, expected):
         (
             "init_checkpoint",
             "vocab_file",
-        ): f"note: the vocabulary vocab.txt overrides the one of `init_checkpoint`=bert{DIFFERENCE}\n",
+        ): (
+            "note: the vocabulary vocab.txt overrides the one of "
+            f"`init_checkpoint`=bert{DIFFERENCE}\n"
+        ),
     }.get(tuple(values), "")
 
 
@@ -124,8 +127,8 @@ def test_a_vocabulary_that_is_not_found_unchanged(folder, capsys, change):
     settings, notes = resolve(capsys)
     assert settings.tokenizer == TokenizerFiles(None, False)
     assert notes == (
-        f"note: the vocabulary of the records, {folder}/vocab.txt, is missing or was changed, so it is "
-        "not saved with the model; set `vocab_file`\n"
+        f"note: the vocabulary of the records, {folder}/vocab.txt, is missing or was changed, so "
+        "it is not saved with the model; set `vocab_file`\n"
     )
     settings, notes = resolve(capsys, vocab_file="copy.txt")
     assert settings.tokenizer == TokenizerFiles("copy.txt", False)
@@ -138,7 +141,8 @@ def test_records_take_precedence_over_a_checkpoint(folder, capsys):
     assert notes.splitlines() == [
         "note: the records have do_lower_case True (a.tfrecord.run.json), which overrides "
         "bert/tokenizer_config.json (False)",
-        f"note: the vocabulary {folder}/vocab.txt overrides the one of `init_checkpoint`=bert{DIFFERENCE}",
+        f"note: the vocabulary {folder}/vocab.txt overrides the one of "
+        f"`init_checkpoint`=bert{DIFFERENCE}",
     ]
 
 
@@ -148,20 +152,24 @@ def test_contradictions(folder, capsys):
     with pytest.raises(InputError) as caught:
         resolve(capsys, vocab_file="bert/vocab.txt")
     assert str(caught.value) == (
-        f"`vocab_file`=bert/vocab.txt: differs from the vocabulary of the records, {folder}/vocab.txt (in "
-        "a.tfrecord.run.json); omit `vocab_file`, or create the records again"
+        "`vocab_file`=bert/vocab.txt: differs from the vocabulary of the records, "
+        f"{folder}/vocab.txt (in a.tfrecord.run.json); omit `vocab_file`, or create the records "
+        "again"
     )
     with pytest.raises(InputError) as caught:
         resolve(capsys, eval_input_file="b.tfrecord")
     assert str(caught.value) == (
-        "`input_file`=a.tfrecord: the records of a.tfrecord.run.json and b.tfrecord.run.json were created "
-        "with different vocabularies"
+        "`input_file`=a.tfrecord: the records of a.tfrecord.run.json and b.tfrecord.run.json were "
+        "created with different vocabularies"
     )
 
 
 def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
     (folder / "a.tfrecord").touch()
-    message = "`vocab_file` is required with `masking`=dynamic, since neither a run.json of the records nor"
+    message = (
+        "`vocab_file` is required with `masking`=dynamic, since neither a run.json of the records "
+        "nor"
+    )
     with pytest.raises(InputError, match=message):
         resolve(capsys, masking="dynamic")
     assert (

@@ -4,7 +4,9 @@ import numpy as np
 
 from data_prep import records
 
-S, P = 7, 3  # Sequence length, and predictions per sequence.
+# Sequence length, and predictions per sequence.
+S = 7
+P = 3
 FEATURES = records.pretraining_features(S, P)
 
 

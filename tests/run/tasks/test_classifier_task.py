@@ -13,7 +13,8 @@ from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.tasks.classifier import ClassifierTask
 
 UNNAMED = TaskMetadata("classifier", None, None, ("LABEL_0", "LABEL_1"), source="config.json")
-MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_entailment")
+MNLI = ("contradiction", "entailment", "neutral")
+TWO_WAY = ("entailment", "not_entailment")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,8 @@ def test_the_labels_of_a_task_are_in_the_order_of_the_model(task, labels, model_
         (
             MNLI,
             TWO_WAY,
-            "it predicts entailment, not_entailment, but the task requires contradiction, entailment, neutral",
+            "it predicts entailment, not_entailment, but the task requires contradiction, "
+            "entailment, neutral",
         ),
         (
             MNLI,

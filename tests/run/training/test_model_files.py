@@ -52,7 +52,8 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     ],
 )
 def test_training_in_a_folder_that_holds_something(tmp_path, names, message):
-    folder, vocabulary = tmp_path / "out", tmp_path / "vocab.txt"
+    folder = tmp_path / "out"
+    vocabulary = tmp_path / "vocab.txt"
     vocabulary.write_text("theirs")
     model_files.check_directory(str(folder), CONFIG, TokenizerFiles(str(vocabulary), False))
     folder.mkdir()

@@ -23,10 +23,14 @@ from run.settings.training import DeviceSettings, OriginalDeviceSettings
 from run.training import clusters, strategies
 from run.training.step import Trainer
 
-A, B = "127.0.0.1:24001", "127.0.0.1:24002"
+A = "127.0.0.1:24001"
+B = "127.0.0.1:24002"
 START = "the environment variable TF_CONFIG "
 ABORTED = "Collective ops is aborted by: Socket closed"
-REMOTE = f"{ABORTED}\nAdditional GRPC error information from remote target /job:worker/replica:0/task:1 while calling"
+REMOTE = (
+    f"{ABORTED}\nAdditional GRPC error information from remote target "
+    "/job:worker/replica:0/task:1 while calling"
+)
 FINE_TUNING = FineTuningSettings(task=classifier.Settings())
 UNHEALTHY = (
     "The following tasks are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:1"
@@ -99,7 +103,8 @@ def test_a_cluster_of_one(monkeypatch, capsys):
         == "made"
     )
     assert capsys.readouterr().err == (
-        "note: the environment variable TF_CONFIG has no cluster, so this process is the only worker\n"
+        "note: the environment variable TF_CONFIG has no cluster, so this process is the only "
+        "worker\n"
     )
 
 
@@ -146,7 +151,8 @@ def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, i
     assert capsys.readouterr().err == ""
     strategies.warn_about_slow_precision("bfloat16", "CPU")
     assert capsys.readouterr().err == is_slow * (
-        "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it\n"
+        "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is "
+        "faster on it\n"
     )
 
 

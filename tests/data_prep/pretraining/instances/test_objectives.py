@@ -31,7 +31,10 @@ def unmask(features):
 
 def cut_plainly(documents, most, crosses_documents):
     """Returns the sequences of documents, each a list of IDs, computed sentence by sentence."""
-    found, current, previous, first = [], [], None, 100
+    found = []
+    current = []
+    previous = None
+    first = 100
     for document, lengths in enumerate(documents):
         for length in lengths:
             rest = list(range(first, first + length))
@@ -43,10 +46,12 @@ def cut_plainly(documents, most, crosses_documents):
                     or (separator and not crosses_documents)
                 ):
                     found.append([CLS, *current, SEP])
-                    current, previous = [], None
+                    current = []
+                    previous = None
                     continue
                 current += separator + rest[: most - 2]
-                rest, previous = rest[most - 2 :], document
+                rest = rest[most - 2 :]
+                previous = document
     return [*found, [CLS, *current, SEP]]
 
 
@@ -124,7 +129,8 @@ def test_sentence_order_swaps_two_consecutive_parts():
     instances, features = create(
         DOCUMENTS * 30, objective="sentence_order", short_seq_prob=0.0, max_seq_length=60
     )
-    spans, swapped = instances.parts.reshape(-1, 4), instances.labels
+    spans = instances.parts.reshape(-1, 4)
+    swapped = instances.labels
     assert 0.4 < swapped.mean() < 0.6
     assert (spans[~swapped, 1] == spans[~swapped, 2]).all()
     assert (spans[swapped, 3] == spans[swapped, 0]).all()

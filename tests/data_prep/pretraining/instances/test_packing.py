@@ -67,7 +67,8 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
     )
     assert instances.num_records < single_instances.num_records == len(instances)
 
-    most, label = settings.max_sequences_per_pack, settings.objective_spec.sentence_label
+    most = settings.max_sequences_per_pack
+    label = settings.objective_spec.sentence_label
     assert features["input_mask"].max() <= most
     found = []
     for row, numbers in enumerate(features["input_mask"]):

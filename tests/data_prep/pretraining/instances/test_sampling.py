@@ -23,9 +23,11 @@ from tests.data_prep.pretraining.instances.toy_corpora import (
 
 @pytest.mark.parametrize("seed", [3, 2**70, "a seed"])
 def test_shuffling(seed):
-    state, reference = create_random_state(seed), random.Random(seed)
+    state = create_random_state(seed)
+    reference = random.Random(seed)
     for length in (0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 127, 128, 129, 1000):
-        array, expected = np.arange(length, dtype=np.uint32), list(range(length))
+        array = np.arange(length, dtype=np.uint32)
+        expected = list(range(length))
         compile_function(sampling.shuffle)(state, array, length)
         reference.shuffle(expected)
         assert array.tolist() == expected

@@ -7,7 +7,9 @@ import numpy as np
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import assemble, create_instances, create_random_state, masking
 
-CLS, SEP, MASK = 1, 2, 3
+CLS = 1
+SEP = 2
+MASK = 3
 VOCABULARY = masking.Vocabulary(
     random_ids=np.arange(1300),
     cls_id=CLS,

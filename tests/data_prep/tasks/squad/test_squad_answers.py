@@ -124,7 +124,8 @@ def predict_answers(
 
 
 def test_the_best_spans_by_hand(tokenizer):
-    starts, ends = [4, 1, -5, 2, -6], [1, 3, -5, 3, -5]
+    starts = [4, 1, -5, 2, -6]
+    ends = [1, 3, -5, 3, -5]
     answers = predict_answers(tokenizer, "A b, b.", starts, ends, n_best_size=3)
     assert answers.nbest["id"] == [
         Candidate("A b", 4.0, 3.0),  # the first of two equal ends
