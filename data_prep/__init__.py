@@ -1,2 +1,1 @@
-"""Conversion of raw text to TFRecord files: pre-training data, vocabularies, and fine-tuning
-datasets."""
+"""Conversion of raw text to vocabularies, pre-training records, and fine-tuning datasets."""

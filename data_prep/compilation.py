@@ -35,8 +35,7 @@ def compile_function(function):
 
 
 def _find_helpers(function):
-    """Returns a list of the functions of the same file that a function calls, also through
-    others."""
+    """Returns a list of the functions of the same file that a function calls, also indirectly."""
     found = [function]
     for caller in found:
         values = [caller.__globals__.get(name) for name in caller.__code__.co_names]

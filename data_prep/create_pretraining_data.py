@@ -1,9 +1,7 @@
-"""Creates pre-training records from text, with the flags and the record format of the original BERT
-script.
+"""Creates pre-training records from text, with the flags and records of the original BERT script.
 
-    python -m data_prep.create_pretraining_data --input_file='corpus/*.txt'
-    --output_file=train.tfrecord \\
-        --vocab_file=vocab.txt
+    python -m data_prep.create_pretraining_data --input_file='corpus/*.txt' \\
+        --output_file=train.tfrecord --vocab_file=vocab.txt
 
 The text has one sentence per line and a blank line after each document. A large text is split into
 several shards, created in parallel on several cores; --max_shard_mb and --num_workers bound the

@@ -15,10 +15,8 @@ WAITING = 8
 def map_in_processes(function, items, num_workers, *arguments):
     """Yields `function(item, *arguments)` for each of `items`, in their order.
 
-    A generator, to be closed.
-
-    At most WAITING * num_workers items or results exist at a time. After an error or Ctrl-C, which
-    only this process handles, the others are killed.
+    Callers must close this generator. At most WAITING * num_workers items or results exist at a
+    time. After an error or Ctrl-C, which only this process handles, the others are killed.
 
     Args:
       function: Picklable callable of a module.

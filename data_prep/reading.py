@@ -19,14 +19,13 @@ _opened = threading.local()
 
 
 def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separator=b"\n"):
-    """Yields the text of a file, or of a part of it, in blocks of about `block_bytes` that end
-    after a separator.
+    """Yields the text of a file, or of a part of it, in blocks that end after a separator.
 
     Args:
       path: Path of the file.
       start, stop: int. The first byte of the text, and the first byte after it, in the decompressed
         file.
-      block_bytes: int. Maximum number of bytes read at a time.
+      block_bytes: int. Maximum number of bytes read at a time, and approximate size of a block.
       separator: bytes. A line end, or a space: blocks then end after words. The last block may lack
         it.
 
@@ -91,9 +90,10 @@ def is_blank(line):
 
 
 def drop_garbled(block):
-    """Removes the bytes of a block that are not UTF-8, as in the original.
+    """Removes the bytes of a block that are not UTF-8, as in the original BERT.
 
-    Returns it and the number of their lines.
+    Returns:
+      Tuple `(block, num_garbled)`: bytes without them, and the number of lines that had some.
     """
     decoder = LineDecoder()
     decoder(block)
@@ -105,11 +105,10 @@ def drop_garbled(block):
 
 @contextlib.contextmanager
 def _open(path):
-    """A context with the open file, and the file of its text, which is the same unless it is
-    compressed.
+    """A context with the open file, and the file of its text.
 
-    A thread keeps its last .gz file open, so that the parts of one, read in order, decompress it
-    once.
+    They are the same unless the file is compressed. A thread keeps its last .gz file open, so that
+    the parts of one, read in order, decompress it once.
     """
     place = files.at(path)
     if not path.endswith(".gz"):

@@ -1,9 +1,9 @@
 """Splits raw text into sentences, the input of create_pretraining_data and learn_vocab.
 
-    python -m data_prep.split_sentences --input_file='articles/*.txt.gz' --output_dir=sentences
-    --language=en python -m data_prep.create_pretraining_data --input_file=sentences
-    --output_file=train.tfrecord \\
-        --vocab_file=vocab.txt
+    python -m data_prep.split_sentences --input_file='articles/*.txt.gz' --output_dir=sentences \\
+        --language=en
+    python -m data_prep.create_pretraining_data --input_file=sentences \\
+        --output_file=train.tfrecord --vocab_file=vocab.txt
 
 The input is plain text with one paragraph per line, JSON lines, or the output of WikiExtractor. The
 output has one sentence per line and a blank line after each document. The files appear when all of

@@ -1,8 +1,7 @@
 """Pre-training records from a corpus: documents, sentence pairs, masks, and shards.
 
-On one machine or a cluster.
-
-Does not import TensorFlow, which takes seconds, so that invalid settings are reported immediately.
+The records are created on one machine or a cluster. This package does not import TensorFlow, which
+takes seconds, so that invalid settings are reported immediately.
 """
 
 from data_prep.pretraining.instances import InstanceSettings

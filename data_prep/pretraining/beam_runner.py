@@ -108,8 +108,7 @@ def create_options(runner, beam_options="", num_workers=None):
 
 @contextlib.contextmanager
 def _start_dask_cluster(options):
-    """Starts a Dask cluster of this machine in a context if PipelineOptions choose Dask without
-    naming a cluster.
+    """A context with a Dask cluster of this machine if PipelineOptions choose Dask without one.
 
     Beam would leave it running until the process ends, without its directory.
     """
@@ -147,8 +146,7 @@ def _start_dask_cluster(options):
 
 
 def _parse_options(options, beam_options):
-    """Returns two sets: the names of the options that Beam knows, and these plus all other
-    options that were set."""
+    """Returns the names of the options that Beam knows, and of these and all set ones, two sets."""
     output = io.StringIO()
     try:
         with contextlib.redirect_stderr(output):
@@ -156,8 +154,8 @@ def _parse_options(options, beam_options):
                 set(options.get_all_options()),
                 set(options.get_all_options(retain_unknown_options=True)),
             )
-    # Beam uses argparse, which prints its usage and the error, and exits.
     except SystemExit as error:
+        # Beam uses argparse, which prints its usage and the error, and exits.
         message = output.getvalue().strip().rpartition("error: ")[2]
         raise InputError(f"`beam_options`={beam_options}: {message}") from error
 
@@ -205,9 +203,8 @@ def create_shards(shards, settings, options):
 def create_shard(shard, settings):
     """Creates a shard in a worker, unless another has created it.
 
-    Adds its counts to Beam counters of the same names.
-
-    The worker of a driver that was killed may still be writing the shard, so this one waits.
+    Adds its counts to Beam counters of the same names. The worker of a driver that was killed may
+    still be writing the shard, so this one waits.
     """
     from data_prep.pretraining import shards
 
@@ -225,8 +222,7 @@ def create_shard(shard, settings):
 
 @contextlib.contextmanager
 def _reraise_worker_errors():
-    """Raises a worker's InputError or OSError, which is text within a Beam error, as that
-    exception."""
+    """Raises the InputError or OSError of a worker, whose text is in a Beam error, in a context."""
     try:
         yield
     except Exception as error:

@@ -1,6 +1,7 @@
 """Tokenized documents as flat arrays of IDs."""
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,22 @@ class Corpus:
         return len(self.document_starts) - 1
 
 
+class TokenizedBlock(NamedTuple):
+    """A tokenized block of text.
+
+    Attributes:
+      ids: int32 [tokens]. IDs of all lines in order.
+      row_lengths: int64 [lines]. Number of IDs of each line.
+      ends_document: bool [lines]. Whether a line is blank.
+      num_garbled: int. Number of lines whose invalid UTF-8 bytes were dropped.
+    """
+
+    ids: np.ndarray
+    row_lengths: np.ndarray
+    ends_document: np.ndarray
+    num_garbled: int
+
+
 def tokenize(blocks, tokenizer):
     """Tokenizes text into a `Corpus`, which can have no documents.
 
@@ -54,14 +71,14 @@ def tokenize(blocks, tokenizer):
     num_documents = num_bytes = num_garbled = 0
 
     for block in blocks:
-        ids, row_lengths, ends_document, garbled = _tokenize_block(block, tokenizer)
+        tokenized = _tokenize_block(block, tokenizer)
         num_bytes += len(block)
-        num_garbled += garbled
-        is_sentence = row_lengths > 0
-        tokens.append(ids.astype(dtype))
-        lengths.append(row_lengths[is_sentence])
-        documents.append(num_documents + np.cumsum(ends_document)[is_sentence])
-        num_documents += np.count_nonzero(ends_document)
+        num_garbled += tokenized.num_garbled
+        is_sentence = tokenized.row_lengths > 0
+        tokens.append(tokenized.ids.astype(dtype))
+        lengths.append(tokenized.row_lengths[is_sentence])
+        documents.append(num_documents + np.cumsum(tokenized.ends_document)[is_sentence])
+        num_documents += np.count_nonzero(tokenized.ends_document)
     sentence_starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
     # Several blank lines count as one boundary.
     is_first = np.diff(np.concatenate(documents), prepend=-1) > 0
@@ -70,10 +87,7 @@ def tokenize(blocks, tokenizer):
 
 
 def _tokenize_block(block, tokenizer):
-    """Returns IDs, int32 [tokens].
-
-    Per line, its number of IDs and whether it ends a document; lines with bad bytes.
-    """
+    """Tokenizes a block of text into a TokenizedBlock."""
     text, num_garbled = drop_garbled(block)
     lines = text.split(b"\n")
     if not lines[-1]:
@@ -83,4 +97,4 @@ def _tokenize_block(block, tokenizer):
     ends_document = np.zeros(len(lines), bool)
     for row in np.flatnonzero(row_lengths == 0):  # A line of only control characters is not blank.
         ends_document[row] = is_blank(lines[row])
-    return ragged.flat_values.numpy(), row_lengths, ends_document, num_garbled
+    return TokenizedBlock(ragged.flat_values.numpy(), row_lengths, ends_document, num_garbled)

@@ -1,5 +1,4 @@
-"""The create_pretraining_data job: checks its settings, divides the text, and creates the missing
-shards.
+"""The create_pretraining_data job: divides the text, and creates the missing shards.
 
 Each process imports TensorFlow, which takes seconds, with its first shard: invalid input is
 reported immediately, and all processes import it at the same time.
@@ -34,8 +33,7 @@ BYTES_PER_WORKER = 1 << 27  # Bytes of text, times passes, for each process.
 
 
 def run(settings):
-    """Creates records from text files, or only the shards that an identical earlier run did not
-    finish.
+    """Creates records from text files, without the shards that an identical earlier run finished.
 
     With one shard, the records equal those of the original BERT with the same settings and seed. A
     larger text is divided between documents into parts. Each part becomes a shard like a complete
@@ -65,41 +63,17 @@ def run(settings):
     max_bytes = max(1, round(settings.max_shard_mb * 1e6)) if settings.max_shard_mb else 0
     divided = parts.plan_parts(input_files, settings.num_output_shards, max_bytes)
     state, digest = open_state(settings, input_files, len(divided))
-    shards = [
-        shards_lib.Shard(
-            number,
-            len(divided),
-            text,
-            tuple(shard_file(path, number, len(divided)) for path in settings.output_files),
-            digest,
-        )
-        for number, text in enumerate(divided)
-    ]
+    shards = _list_shards(divided, settings.output_files, digest)
     missing = [shard for shard in shards if not shards_lib.read_finished(shard, settings.verify)]
     _announce_plan(settings, shards, missing)
     if missing or not state.is_resumed:
         with _lock_shards(settings, missing, state):
             state.begin()
             create_shards(missing, settings)
-    finished = [shards_lib.read_finished(shard) for shard in shards]
-    if None in finished:
-        raise OSError(
-            f"{settings.output_files[0]}: {finished.count(None)} of {len(shards)} shards do not "
-            "exist after the run; workers must write to a file system that this machine can read"
-        )
-    counts = sum(finished, shards_lib.Counts())
+    counts = _sum_counts(shards, settings.output_files[0])
     lines = counts.to_lines(settings.instances)
     if missing:
-        seconds = time.perf_counter() - start
-        num_bytes = sum(shard.num_bytes for shard in missing)
-        suffix = (
-            f" for {len(missing)} of {len(shards)} shards" if len(missing) < len(shards) else ""
-        )
-        lines.insert(
-            2,
-            f"took     {seconds:.1f} s{suffix}, {num_bytes / 1e6 / seconds:.2f} MB of text per "
-            "second",
-        )
+        lines.insert(2, _describe_speed(shards, missing, time.perf_counter() - start))
     announce("\n".join(lines))
     return counts, missing
 
@@ -127,12 +101,14 @@ def check_outputs(input_files, output_files, patterns):
 
 
 def choose_runner(settings, paths_to_open):
-    """Returns a callable of the Shards to create and the settings: create_here, or the one of
-    beam_runner.
+    """Chooses the function that creates shards: `create_here`, or the one of beam_runner.
 
     Args:
       settings: JobSettings.
       paths_to_open: Paths of all files to read and write.
+
+    Returns:
+      Callable of the list of Shards to create and the settings.
 
     Raises:
       InputError: If options are incompatible with the runner, or if Apache Beam is not installed.
@@ -187,14 +163,15 @@ def open_state(settings, input_files, num_shards):
     stem, extension = map(glob.escape, os.path.splitext(path))
     finished = [f"{stem}{number}{extension}{FINISHED_SUFFIX}" for number in ("", "-*-of-*")]
     values[CHANGEABLE] = {"vocab_file": files.at(settings.vocab_file).absolute()}
-    return RunState(
+    state = RunState(
         os.path.dirname(path),
         values,
         inputs,
         name=os.path.basename(path) + RUN_SUFFIX,
         output=("output_file", path),
         has_results=lambda: any(files.at(pattern).matching() for pattern in finished),
-    ), digest
+    )
+    return state, digest
 
 
 def create_here(shards, settings):
@@ -224,13 +201,55 @@ def create_here(shards, settings):
             bar.update(counts.num_bytes)
 
 
+def _list_shards(divided, output_files, digest):
+    """Returns the Shards of a text, a list.
+
+    Args:
+      divided: List of tuples of FileRange, the part of each shard. From `parts.plan_parts`.
+      output_files: List of paths.
+      digest: str. Identifies the run.
+    """
+    return [
+        shards_lib.Shard(
+            number,
+            len(divided),
+            text,
+            tuple(shard_file(path, number, len(divided)) for path in output_files),
+            digest,
+        )
+        for number, text in enumerate(divided)
+    ]
+
+
+def _sum_counts(shards, output_file):
+    """Returns the Counts of all shards of an output.
+
+    Raises OSError, with `output_file`, unless all are finished.
+    """
+    finished = [shards_lib.read_finished(shard) for shard in shards]
+    if None in finished:
+        raise OSError(
+            f"{output_file}: {finished.count(None)} of {len(shards)} shards do not "
+            "exist after the run; workers must write to a file system that this machine can read"
+        )
+    return sum(finished, shards_lib.Counts())
+
+
+def _describe_speed(shards, created, seconds):
+    """Returns a line with the time of a run that created some of the shards."""
+    num_bytes = sum(shard.num_bytes for shard in created)
+    suffix = f" for {len(created)} of {len(shards)} shards" if len(created) < len(shards) else ""
+    return (
+        f"took     {seconds:.1f} s{suffix}, {num_bytes / 1e6 / seconds:.2f} MB of text per second"
+    )
+
+
 @contextlib.contextmanager
 def _lock_shards(settings, missing, state):
-    """A context with the output directories, in which no other process of this machine writes the
-    output.
+    """A context in which no other process of this machine writes the output.
 
-    After an error or Ctrl-C, it removes the unfinished files, and the settings of the run if no
-    shard is finished.
+    It creates the output directories. After an error or Ctrl-C, it removes the unfinished files,
+    and the settings of the run if no shard is finished.
     """
     for path in settings.output_files:
         try:

@@ -1,5 +1,4 @@
-"""Division of a text into parts of about equal size that share no document: one for each shard
-of records."""
+"""Division of a text into parts of about equal size that share no document, one per shard."""
 
 import dataclasses
 import io
@@ -78,9 +77,9 @@ def read_part(part):
 
 
 def shard_file(path, index, num_shards):
-    """Returns a shard's path: out.tfrecord -> out-00000-of-00012.tfrecord.
+    """Returns the path of a shard: out.tfrecord -> out-00000-of-00012.tfrecord.
 
-    `path` if there is only one shard.
+    If there is only one shard, returns `path`.
     """
     if num_shards == 1:
         return path
@@ -89,10 +88,7 @@ def shard_file(path, index, num_shards):
 
 
 def create_empty_error(input_file):
-    """Creates the InputError for text files without a sentence.
-
-    Input_file: value of the setting.
-    """
+    """Creates the InputError for text files without a sentence; `input_file`: str, the setting."""
     return InputError(f"no sentence in {input_file}; {REQUIREMENT}")
 
 
@@ -110,8 +106,10 @@ def _select(paths, sizes, start, stop):
 
 
 def _count_bytes_to_next_document(part, max_bytes):
-    """Returns the bytes of a part, which begins within a line, up to the first document that
-    begins after that line."""
+    """Returns the number of bytes of a part before its first document.
+
+    The part begins within a line, and the document after that line.
+    """
     position = 0
     for number, (path, line) in enumerate(_read_lines(part)):
         position += len(line)

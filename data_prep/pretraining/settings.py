@@ -112,13 +112,10 @@ class JobSettings(Settings):
         """See Settings."""
         if self.instances.masking != "dynamic":
             return
+        names = ["do_whole_word_mask", "mask_fraction", "random_fraction"]
         # The masks of packs limit the number of their sequences.
-        names = (
-            "do_whole_word_mask",
-            "mask_fraction",
-            "random_fraction",
-            *(() if self.instances.pack_sequences else ("masked_lm_prob",)),
-        )
+        if not self.instances.pack_sequences:
+            names.append("masked_lm_prob")
         for name in names:
             value = getattr(self.instances, name)
             if value != getattr(InstanceSettings, name):

@@ -1,5 +1,4 @@
-"""Creation of one shard of pre-training records from a part of the text, from reading it to the
-bytes of the records.
+"""Creation of one shard of pre-training records from a part of the text.
 
 A finished shard has a small JSON file next to its records, written last, with its counts and the
 sizes and SHA-256 of its files.
@@ -53,8 +52,10 @@ class Shard:
         return sum(part.stop - part.start for part in self.text)
 
     def seed(self, random_seed):
-        """Returns the seed of all random sampling for this shard: as in the original for the
-        only one, else its own."""
+        """Returns the seed of all random sampling for this shard.
+
+        For the only shard, it is the one of the original BERT; otherwise, each has its own.
+        """
         return random_seed if self.of == 1 else f"{random_seed}, shard {self.number}"
 
 
@@ -103,11 +104,9 @@ class Counts:
                 f" with {self.num_sequences:,} sequences, "
                 f"{self.num_sequences / self.num_records:.2f} per record"
             )
-        masked = (
-            f", {self.num_masked / self.num_real:.1%} of these masked"
-            if self.num_masked
-            else ", unmasked"
-        )
+        masked = ", unmasked"
+        if self.num_masked:
+            masked = f", {self.num_masked / self.num_real:.1%} of these masked"
         label = ""
         sentence_label = settings.objective_spec.sentence_label
         if sentence_label:
@@ -137,9 +136,9 @@ class Counts:
 
 
 def create_shard(shard, settings):
-    """Creates a shard's records.
+    """Creates the records of a shard.
 
-    For sentence pairs, the original BERT's with the same settings, text, and seed.
+    For sentence pairs, they are those of the original BERT with the same settings, text, and seed.
 
     Args:
       shard: Shard.
@@ -173,10 +172,10 @@ def create_shard(shard, settings):
 
 @functools.lru_cache(maxsize=1)
 def load_tokenizer(vocab_file, lower_case, strip_accents, run):
-    """Loads a BertTokenizer and its masking.Vocabulary, with the first one also TensorFlow.
+    """Loads a BertTokenizer and its masking.Vocabulary; the first call also imports TensorFlow.
 
     Args:
-      vocab_file, lower_case, strip_accents: As of BertTokenizer.
+      vocab_file, lower_case, strip_accents: See BertTokenizer.
       run: Shard.run. Each run in a process reads the file once; its contents may change between
         runs.
     """
@@ -277,9 +276,8 @@ def read_finished(shard, verify=False):
         )
         counts = Counts(**{name: int(value) for name, value in content["counts"].items()})
         return counts if is_complete else None
-    # The file was edited or damaged.
     except (InputError, AttributeError, KeyError, TypeError, ValueError):
-        return None
+        return None  # The file was edited or damaged.
 
 
 def _is_unchanged(path, num_bytes, sha256):

@@ -30,9 +30,9 @@ class RecordVocabulary:
 
 
 def read_vocabularies(record_files):
-    """Returns the RecordVocabulary of each run that created these files, a list.
+    """Returns the RecordVocabulary of each run that created some of these files, a list.
 
-    Files of others have none.
+    Files that this project did not create have none.
     """
     folders = {}
     for path in record_files:
@@ -49,7 +49,7 @@ def read_vocabularies(record_files):
 def _read(path):
     """Returns the RecordVocabulary of a run and the names of its record files, a set.
 
-    (None, set()) for other files.
+    For a file that does not describe a run, returns `(None, set())`.
     """
     try:
         run = read_json_object(path)
@@ -61,10 +61,11 @@ def _read(path):
             run["do_lower_case"],
             run["strip_accents"],
         )
-        return vocabulary, {
+        record_files = {
             shard_file(name, number, count)
             for name in run["output_file"].split(",")
             for number in range(count)
         }
-    except (InputError, KeyError, TypeError, AttributeError):  # of other files, or edited by hand
-        return None, set()
+        return vocabulary, record_files
+    except (InputError, KeyError, TypeError, AttributeError):
+        return None, set()  # The file has another purpose, or was edited by hand.

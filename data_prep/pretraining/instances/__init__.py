@@ -1,7 +1,7 @@
-"""Instances of a corpus of IDs, and the features of their records: objectives, sampling, masking,
-packing.
+"""Instances of a corpus of IDs, and the features of their records.
 
-Does not import TensorFlow, which takes seconds, so that invalid settings are reported immediately.
+The modules are about objectives, sampling, masking, packing, and assembly. They do not import
+TensorFlow, which takes seconds, so that invalid settings are reported immediately.
 """
 
 from data_prep.pretraining.instances.assembly import assemble

@@ -1,11 +1,76 @@
 """Assembly of record features from instances, in compiled code."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from data_prep.compilation import compile_function
 from data_prep.pretraining.instances import sampling
 
 NO_NUMBERS = np.zeros((0, 0), np.int32)  # Instead of a feature that a record does not have.
+
+
+class Sequences(NamedTuple):
+    """The instances of records. See `Instances` for the arrays.
+
+    Attributes:
+      records: int64 [B]. Numbers of the records to fill.
+    """
+
+    parts: np.ndarray
+    part_starts: np.ndarray
+    labels: np.ndarray
+    order: np.ndarray
+    record_starts: np.ndarray
+    records: np.ndarray
+
+
+class Layout(NamedTuple):
+    """The layout of a record.
+
+    Attributes:
+      has_segments: bool. Whether the second part of an instance has the segment ID 1.
+      is_packed: bool. Whether a record can have several sequences.
+      cls_id, sep_id: int. IDs of [CLS] and [SEP].
+    """
+
+    has_segments: bool
+    is_packed: bool
+    cls_id: int
+    sep_id: int
+
+
+class SequenceFeatures(NamedTuple):
+    """The features of records except the masks, initially 0, or NO_NUMBERS if they have none."""
+
+    input_ids: np.ndarray
+    input_mask: np.ndarray
+    segment_ids: np.ndarray
+    positions: np.ndarray
+    sentence_labels: np.ndarray
+    sentence_positions: np.ndarray
+    sentence_weights: np.ndarray
+
+
+class Masks(NamedTuple):
+    """The masks of instances. See `Instances` for the arrays.
+
+    Attributes:
+      keep: int. Instead of a replacement's ID: the token stays unchanged.
+    """
+
+    starts: np.ndarray
+    positions: np.ndarray
+    replacements: np.ndarray
+    keep: int
+
+
+class MaskFeatures(NamedTuple):
+    """The features of the masks of records, [B, P], initially 0."""
+
+    positions: np.ndarray
+    ids: np.ndarray
+    weights: np.ndarray
 
 
 def assemble(corpus, instances, records, settings, vocabulary):
@@ -32,136 +97,118 @@ def assemble(corpus, instances, records, settings, vocabulary):
         )
         for feature in settings.features
     }
-    label = settings.objective_spec.sentence_label
-    compile_function(fill_records)(
-        corpus.tokens,
+    sequences = Sequences(
         instances.parts,
         instances.part_starts,
         instances.labels,
         instances.order,
         instances.record_starts,
         records,
-        bool(settings.objective_spec.pairs),
-        settings.pack_sequences,
-        vocabulary.cls_id,
-        vocabulary.sep_id,
-        *(features[name] for name in ("input_ids", "input_mask", "segment_ids")),
-        features.get("positions", NO_NUMBERS),
-        *(
-            features.get(f"{label}_{name}", nothing)
-            for name, nothing in (
-                ("labels", NO_NUMBERS),
-                ("positions", NO_NUMBERS),
-                ("weights", NO_NUMBERS.astype(np.float32)),
-            )
-        ),
     )
+    layout = Layout(
+        has_segments=bool(settings.objective_spec.pairs),
+        is_packed=settings.pack_sequences,
+        cls_id=vocabulary.cls_id,
+        sep_id=vocabulary.sep_id,
+    )
+    label = settings.objective_spec.sentence_label
+    sequence_features = SequenceFeatures(
+        features["input_ids"],
+        features["input_mask"],
+        features["segment_ids"],
+        features.get("positions", NO_NUMBERS),
+        features.get(f"{label}_labels", NO_NUMBERS),
+        features.get(f"{label}_positions", NO_NUMBERS),
+        features.get(f"{label}_weights", NO_NUMBERS.astype(np.float32)),
+    )
+    compile_function(fill_records)(corpus.tokens, sequences, layout, sequence_features)
     if settings.has_masks:
-        compile_function(fill_masks)(
+        masks = Masks(
             instances.mask_starts,
             instances.mask_positions,
             instances.mask_replacements,
             sampling.KEEP,
-            instances.order,
-            instances.record_starts,
-            records,
-            features["input_ids"],
-            features["input_mask"],
-            *(features[f"masked_lm_{name}"] for name in ("positions", "ids", "weights")),
+        )
+        mask_features = MaskFeatures(
+            *(features[f"masked_lm_{name}"] for name in MaskFeatures._fields)
+        )
+        compile_function(fill_masks)(
+            masks, sequences, features["input_ids"], features["input_mask"], mask_features
         )
     return features
 
 
-def fill_records(
-    tokens,
-    parts,
-    part_starts,
-    labels,
-    order,
-    record_starts,
-    records,
-    has_segments,
-    is_packed,
-    cls_id,
-    sep_id,
-    input_ids,
-    input_mask,
-    segment_ids,
-    positions,
-    sentence_labels,
-    sentence_positions,
-    sentence_weights,
-):
-    """Fills all features except the masks: the arrays from `input_ids` to the end, initially 0.
+def fill_records(tokens, sequences, layout, features):
+    """Fills all features except the masks; to be compiled.
 
-    To be compiled.
+    Args:
+      tokens: Integers [T]. The tokens of the corpus.
+      sequences: Sequences.
+      layout: Layout.
+      features: SequenceFeatures.
     """
-    for row in range(len(records)):
-        first = record_starts[records[row]]
-        stop = record_starts[records[row] + 1]
+    part_starts = sequences.part_starts
+    for row in range(len(sequences.records)):
+        first = sequences.record_starts[sequences.records[row]]
+        stop = sequences.record_starts[sequences.records[row] + 1]
         offset = 0
         for place in range(stop - first):
-            instance = order[first + place]
+            instance = sequences.order[first + place]
             column = offset
-            input_ids[row, column] = cls_id
+            features.input_ids[row, column] = layout.cls_id
             column += 1
             for part in range(part_starts[instance], part_starts[instance + 1]):
-                is_second = has_segments and part > part_starts[instance]
-                for token in range(parts[part, 0], parts[part, 1]):
-                    input_ids[row, column] = tokens[token]
-                    segment_ids[row, column] = is_second
+                is_second = layout.has_segments and part > part_starts[instance]
+                for token in range(sequences.parts[part, 0], sequences.parts[part, 1]):
+                    features.input_ids[row, column] = tokens[token]
+                    features.segment_ids[row, column] = is_second
                     column += 1
-                input_ids[row, column] = sep_id
-                segment_ids[row, column] = is_second
+                features.input_ids[row, column] = layout.sep_id
+                features.segment_ids[row, column] = is_second
                 column += 1
             for i in range(offset, column):
-                input_mask[row, i] = place + 1
-            if is_packed:
+                features.input_mask[row, i] = place + 1
+            if layout.is_packed:
                 for i in range(offset, column):
-                    positions[row, i] = i - offset
-            if len(sentence_labels):
-                sentence_labels[row, place] = labels[instance]
-                if is_packed:
-                    sentence_positions[row, place] = offset
-                    sentence_weights[row, place] = 1
+                    features.positions[row, i] = i - offset
+            if len(features.sentence_labels):
+                features.sentence_labels[row, place] = sequences.labels[instance]
+                if layout.is_packed:
+                    features.sentence_positions[row, place] = offset
+                    features.sentence_weights[row, place] = 1
             offset = column
 
 
-def fill_masks(
-    mask_starts,
-    mask_positions,
-    mask_replacements,
-    keep,
-    order,
-    record_starts,
-    records,
-    input_ids,
-    input_mask,
-    positions,
-    ids,
-    weights,
-):
-    """Masks `input_ids` and fills the last three arrays, initially 0. To be compiled."""
-    for row in range(len(records)):
-        first_instance = record_starts[records[row]]
-        stop_instance = record_starts[records[row] + 1]
+def fill_masks(masks, sequences, input_ids, input_mask, features):
+    """Masks the IDs of filled records, and fills the features of their masks; to be compiled.
+
+    Args:
+      masks: Masks.
+      sequences: Sequences.
+      input_ids, input_mask: int32 [B, S]. From `fill_records`. The masks change `input_ids`.
+      features: MaskFeatures.
+    """
+    positions = features.positions
+    for row in range(len(sequences.records)):
+        first_instance = sequences.record_starts[sequences.records[row]]
+        stop_instance = sequences.record_starts[sequences.records[row] + 1]
         first = offset = 0  # First mask and first ID of a sequence.
         for i in range(first_instance, stop_instance):
             while input_mask[row, offset] != i - first_instance + 1:
                 offset += 1
-            start = mask_starts[order[i]]
-            stop = mask_starts[order[i] + 1]
+            start = masks.starts[sequences.order[i]]
+            stop = masks.starts[sequences.order[i] + 1]
             for j in range(stop - start):
-                position = mask_positions[start + j] + offset
-                replacement = mask_replacements[start + j]
+                position = masks.positions[start + j] + offset
+                replacement = masks.replacements[start + j]
                 place = first + j
                 while place > first and positions[row, place - 1] > position:
                     positions[row, place] = positions[row, place - 1]
-                    ids[row, place] = ids[row, place - 1]
+                    features.ids[row, place] = features.ids[row, place - 1]
                     place -= 1
                 positions[row, place] = position
-                ids[row, place] = input_ids[row, position]
-                weights[row, first + j] = 1
-                if replacement != keep:
+                features.ids[row, place] = input_ids[row, position]
+                features.weights[row, first + j] = 1
+                if replacement != masks.keep:
                     input_ids[row, position] = replacement
             first += stop - start

@@ -1,15 +1,15 @@
-"""Instances of a corpus, sentence pairs or sequences of whole sentences: their parts and masked
-tokens.
+"""Instances of a corpus, which are sentence pairs or sequences of whole sentences.
 
-The parts of an instance are not copied from the corpus: they are ranges of `Corpus.tokens`. Pairs
-are sampled with the random numbers of the original BERT's `create_pretraining_data.py`. Sequences
-are like RoBERTa's FULL-SENTENCES and
-DOC-SENTENCES (arXiv:1907.11692): a sequence takes sentences in order until no more fit, [CLS] a
-[SEP], or [CLS] a [SEP] b [SEP] if the document ends in between and sequences cross documents. A
-sentence longer than a sequence is split, and its rest begins the next sequence.
+An instance has parts and masked tokens. Its parts are not copied from the corpus: they are ranges
+of `Corpus.tokens`. Pairs are sampled with the random numbers of the original BERT's
+`create_pretraining_data.py`. Sequences are like RoBERTa's FULL-SENTENCES and DOC-SENTENCES
+(arXiv:1907.11692): a sequence takes sentences in order until no more fit, [CLS] a [SEP], or [CLS] a
+[SEP] b [SEP] if the document ends in between and sequences cross documents. A sentence longer than
+a sequence is split, and its rest begins the next sequence.
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,10 @@ BATCH_SENTENCES = 1 << 14  # Sentences, or sequences, that are sampled together.
 
 @dataclasses.dataclass(frozen=True)
 class Instances:
-    """Masked sequences of a corpus, in columns: N sequences, Q parts, and M masked positions, in R
-    records.
+    """Masked sequences of a corpus, in columns.
 
-    An instance with two parts and 19 masks needs about 120 bytes until it is written.
+    There are N sequences with Q parts and M masked positions, in R records. An instance with two
+    parts and 19 masks needs about 120 bytes until it is written.
 
     Attributes:
       parts: int32 [Q, 2], or int64 if the corpus requires it. Start and stop of each part in
@@ -40,8 +40,8 @@ class Instances:
       mask_replacements: int16 [M], or int32 if the vocabulary requires it. ID at the position in
         the input, or sampling.KEEP.
       order: uint32 [N]. Permutation: the order for writing the instances.
-      record_starts: uint32 [R + 1]. Record r has the instances record_starts[r] to record_starts[r
-        + 1] - 1 of `order`: one, unless they are packed.
+      record_starts: uint32 [R + 1]. Record r has the instances record_starts[r] to
+        record_starts[r + 1] - 1 of `order`: one, unless they are packed.
     """
 
     parts: np.ndarray
@@ -67,13 +67,31 @@ class Instances:
         return tokens + np.diff(self.part_starts) + 1
 
 
+class InstanceBatch(NamedTuple):
+    """Some of the instances of a corpus, in columns: n instances, q parts, and m masks.
+
+    Attributes:
+      parts: Integers [q, 2]. Start and stop of each part.
+      part_counts: Integers [n]. Number of parts of each instance.
+      labels: bool [n].
+      mask_counts: Integers [n]. Number of masks of each instance.
+      mask_positions, mask_replacements: Integers [m]. See `InstanceBuffers`.
+    """
+
+    parts: np.ndarray
+    part_counts: np.ndarray
+    labels: np.ndarray
+    mask_counts: np.ndarray
+    mask_positions: np.ndarray
+    mask_replacements: np.ndarray
+
+
 def create_instances(corpus, settings, vocabulary, state):
     """Creates the instances of a corpus.
 
-    Sentence pairs match the original BERT's `create_training_instances`.
-
-    For pairs, consumes the random numbers of the original BERT in the same order, so documents,
-    pairs, masks, and order are the same. Random second parts come from any document of `corpus`.
+    Sentence pairs match the original BERT's `create_training_instances`: this function consumes the
+    same random numbers in the same order, so documents, pairs, masks, and order are the same.
+    Random second parts come from any document of `corpus`.
 
     Args:
       corpus: Corpus. It has as many documents as the objective requires.
@@ -89,39 +107,39 @@ def create_instances(corpus, settings, vocabulary, state):
     """
     text = create_text(corpus, settings, vocabulary)
     rules = create_rules(settings, vocabulary)
-    dtypes = (
-        np.promote_types(np.int32, _find_dtype(len(corpus.tokens))),
-        np.uint16,
-        bool,
-        np.uint16,
-        np.uint16,
-        _find_dtype(len(vocabulary.is_continuation)),
+    dtypes = InstanceBatch(
+        parts=np.promote_types(np.int32, _find_dtype(len(corpus.tokens))),
+        part_counts=np.uint16,
+        labels=bool,
+        mask_counts=np.uint16,
+        mask_positions=np.uint16,
+        mask_replacements=_find_dtype(len(vocabulary.is_continuation)),
     )
-    columns = [
-        [np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)
-    ]
+    columns = InstanceBatch(
+        [np.zeros((0, 2), dtypes.parts)], *([np.zeros(0, dtype)] for dtype in dtypes[1:])
+    )
     generate = generate_pairs if settings.objective_spec.pairs else generate_sequences
     for batch in generate(state, corpus, text, rules, settings):
         for column, dtype, items in zip(columns, dtypes, batch, strict=True):
             column.append(items.astype(dtype))
-    parts, part_counts, labels, mask_counts, mask_positions, mask_replacements = map(
-        np.concatenate, columns
-    )
-    if not len(labels):
+    joined = InstanceBatch(*map(np.concatenate, columns))
+    num_instances = len(joined.labels)
+    if not num_instances:
         raise InputError(
             "the text yields no sequence, because each of its documents has only one token"
         )
-    order = np.arange(len(labels), dtype=np.uint32)
-    compile_function(sampling.shuffle)(state, order, len(order))
+    order = np.arange(num_instances, dtype=np.uint32)
+    compile_function(sampling.shuffle)(state, order, num_instances)
+    start_dtype = np.promote_types(np.uint32, np.min_scalar_type(len(joined.parts)))
     instances = Instances(
-        parts,
-        _compute_starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))),
-        labels,
-        _compute_starts(mask_counts, np.int64),
-        mask_positions,
-        mask_replacements,
-        order,
-        np.arange(len(order) + 1, dtype=np.uint32),
+        parts=joined.parts,
+        part_starts=_compute_starts(joined.part_counts, start_dtype),
+        labels=joined.labels,
+        mask_starts=_compute_starts(joined.mask_counts, np.int64),
+        mask_positions=joined.mask_positions,
+        mask_replacements=joined.mask_replacements,
+        order=order,
+        record_starts=np.arange(num_instances + 1, dtype=np.uint32),
     )
     return packing.pack(instances, settings, state) if settings.pack_sequences else instances
 
@@ -170,8 +188,7 @@ def generate_pairs(state, corpus, text, rules, settings):
       settings: InstanceSettings.
 
     Yields:
-      Tuple `(parts [2 n, 2], number of parts [n], labels [n], number of masks [n], mask positions
-      [m], mask replacements [m])` of arrays, which the next iteration overwrites.
+      InstanceBatch, whose arrays the next iteration overwrites.
     """
     compile_function(sampling.shuffle)(state, text.documents, len(text.documents))
     sizes = np.diff(corpus.document_starts)[text.documents]  # In sentences.
@@ -181,17 +198,16 @@ def generate_pairs(state, corpus, text, rules, settings):
     for _ in range(settings.num_passes):
         place = 0
         while place < len(sizes):
-            place, num_pairs, num_masks = compile_function(sampling.sample_pairs)(
-                state, place, text, rules, buffers
+            sampled = compile_function(sampling.sample_pairs)(state, place, text, rules, buffers)
+            yield InstanceBatch(
+                buffers.parts[: 4 * sampled.num_pairs].reshape(-1, 2),
+                np.full(sampled.num_pairs, 2),
+                buffers.labels[: sampled.num_pairs],
+                buffers.mask_counts[: sampled.num_pairs],
+                buffers.mask_positions[: sampled.num_masks],
+                buffers.mask_replacements[: sampled.num_masks],
             )
-            yield (
-                buffers.parts[: 4 * num_pairs].reshape(-1, 2),
-                np.full(num_pairs, 2),
-                buffers.labels[:num_pairs],
-                buffers.mask_counts[:num_pairs],
-                buffers.mask_positions[:num_masks],
-                buffers.mask_replacements[:num_masks],
-            )
+            place = sampled.place
 
 
 def create_buffers(num_pairs, settings):
@@ -227,7 +243,7 @@ def generate_sequences(state, corpus, text, rules, settings):
                 state, starts - starts[0], text, rules, buffers._replace(parts=batch_parts.ravel())
             )
             count = len(starts) - 1
-            yield (
+            yield InstanceBatch(
                 batch_parts,
                 np.diff(starts),
                 np.zeros(count, bool),
@@ -274,7 +290,8 @@ def split_corpus(corpus, max_seq_length, crosses_documents):
         start = stop
     stops = np.union1d(bounds, document_ends)  # Ends of the parts, ascending.
     parts = np.stack([np.concatenate([[0], stops[:-1]]), stops], axis=1).astype(np.int64)
-    return parts, np.concatenate([[0], np.searchsorted(stops, bounds) + 1]).astype(np.int64)
+    part_starts = np.concatenate([[0], np.searchsorted(stops, bounds) + 1]).astype(np.int64)
+    return parts, part_starts
 
 
 def _find_dtype(limit):

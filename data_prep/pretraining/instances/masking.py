@@ -1,5 +1,4 @@
-"""Masking properties of a vocabulary, and the rules for masked tokens, for static and dynamic
-masking."""
+"""Masking properties of a vocabulary, and the rules for static and dynamic masking."""
 
 import dataclasses
 import fractions
@@ -44,8 +43,10 @@ class Vocabulary:
 
 
 def number_to_predict(length, masked_lm_prob, max_predictions_per_seq):
-    """Returns the number of masked tokens, at least one, for a sequence of `length` IDs with
-    special tokens."""
+    """Returns the number of masked tokens, at least one, for a sequence of `length` IDs.
+
+    The length includes the special tokens.
+    """
     return min(max_predictions_per_seq, max(1, round(length * masked_lm_prob)))
 
 
@@ -80,8 +81,10 @@ def keep_probability(mask_fraction, random_fraction):
 
 
 def _compute_kept(mask_fraction, random_fraction):
-    """Returns the fraction of unchanged tokens without rounding: 0.1 of 0.2 is exactly half, as
-    in the original."""
+    """Returns the fraction of unchanged tokens without rounding.
+
+    So 0.1 of 0.2 is exactly half, as in the original BERT.
+    """
     return 1 - _to_decimal(mask_fraction) - _to_decimal(random_fraction)
 
 

@@ -1,13 +1,12 @@
-"""Random sampling of instances: the sentences of a pair, the truncated tokens, and the masked
-tokens.
+"""Random sampling of the sentences of pairs, the truncated tokens, and the masked tokens.
 
 The functions are compiled together, so they are all in this file: see data_prep.compilation.
 
 The functions follow the original BERT's `create_instances_from_document` and
-`create_masked_lm_predictions` sample by
-sample: they select 15% of the positions (`masked_lm_prob`), counted with [CLS] and both [SEP].
-Among these, 80% become [MASK] (`mask_fraction`), 10% become a random token (`random_fraction`), and
-10% stay unchanged, sampled per token even if whole words are masked.
+`create_masked_lm_predictions` sample by sample: they select 15% of the positions
+(`masked_lm_prob`), counted with [CLS] and both [SEP]. Among these, 80% become [MASK]
+(`mask_fraction`), 10% become a random token (`random_fraction`), and 10% stay unchanged, sampled
+per token even if whole words are masked.
 
 In all functions, `state` is a Mersenne Twister MT19937 as in Python, int64 [1249]: its 624 words,
 the position of the next output, and 624 outputs, computed together so that the compiler uses vector
@@ -94,16 +93,52 @@ class InstanceBuffers(NamedTuple):
     word_order: np.ndarray
 
 
+class PairSpan(NamedTuple):
+    """Start and stop of both parts of a pair in the tokens, four int."""
+
+    a_start: int
+    a_stop: int
+    b_start: int
+    b_stop: int
+
+
+class SampledPair(NamedTuple):
+    """A pair, and the place of the next one.
+
+    Attributes:
+      span: PairSpan. Can have more tokens than the pair may have.
+      label: bool. Whether the second part comes from another place, or the parts are swapped.
+      following: int. First sentence of the next pair.
+    """
+
+    span: PairSpan
+    label: bool
+    following: int
+
+
+class SampledCounts(NamedTuple):
+    """Counts of the pairs that `sample_pairs` sampled.
+
+    Attributes:
+      place: int. Index of the first remaining document, whose pairs might not fit into the buffers,
+        or the number of documents.
+      num_pairs: int. Number of pairs.
+      num_masks: int. Number of masks in all of them.
+    """
+
+    place: int
+    num_pairs: int
+    num_masks: int
+
+
 def create_random_state(seed):
-    """Creates the state, int64 [1249], with the random numbers of `random.Random(seed)`, as in
-    the original BERT."""
+    """Creates the state, int64 [1249], with the random numbers of `random.Random(seed)`."""
     words = random.Random(seed).getstate()[1]  # The position is at the end: no output is left.
     return np.concatenate([words, np.zeros(STATE_WORDS, np.int64)])
 
 
 def sample_pairs(state, place, text, rules, buffers):
-    """Samples pairs, each followed by its masks, from the documents starting at
-    `text.documents[place]`.
+    """Samples pairs, each followed by its masks, from the documents that begin at `place`.
 
     Sentences are collected until they fill a sequence, then split at a random sentence. At least
     half of the time, sentences from a random place replace the second part, whose sentences then
@@ -117,8 +152,7 @@ def sample_pairs(state, place, text, rules, buffers):
       buffers: InstanceBuffers, filled from the beginning.
 
     Returns:
-      Tuple `(place, num_pairs, num_masks)`: the first remaining document, whose pairs might not fit
-      into the buffers, or the number of documents; the numbers of pairs and masks.
+      SampledCounts.
     """
     num_pairs = num_masks = 0
     while place < len(text.documents):
@@ -131,21 +165,24 @@ def sample_pairs(state, place, text, rules, buffers):
             target = random_integer(state, 2, rules.max_tokens)
         while first < end:
             if rules.swaps:
-                span, label, first = sample_swapped_pair(state, text, first, end, target)
-                if span[0] == span[1] or span[2] == span[3]:  # A single token cannot be split.
-                    continue
+                pair = sample_swapped_pair(state, text, first, end, target)
             else:
-                span, label, first = sample_pair(state, place, text, first, end, target)
+                pair = sample_pair(state, place, text, first, end, target)
+            first = pair.following
+            span = pair.span
+            # A single token cannot be split.
+            if rules.swaps and (span.a_start == span.a_stop or span.b_start == span.b_stop):
+                continue
             span = truncate_pair(state, span, rules.max_tokens)
             for i in range(4):
                 buffers.parts[4 * num_pairs + i] = span[i]
-            buffers.labels[num_pairs] = label
+            buffers.labels[num_pairs] = pair.label
             count = sample_masks(state, 2 * num_pairs, 2, text, rules, buffers, num_masks)
             buffers.mask_counts[num_pairs] = count
             num_masks += count
             num_pairs += 1
         place += 1
-    return place, num_pairs, num_masks
+    return SampledCounts(place, num_pairs, num_masks)
 
 
 def sample_all_masks(state, part_starts, text, rules, buffers):
@@ -173,8 +210,7 @@ def sample_pair(state, place, text, first, end, target):
     """Samples the next pair of a document, from its remaining sentences `first` to `end` - 1.
 
     Returns:
-      Tuple `(span, is_random_next, first)`: ranges of the tokens, which may be more than `target`;
-      the first sentence of the next pair.
+      SampledPair, which can have more than `target` tokens.
     """
     starts = text.sentence_starts
     stop = find_stop(starts, first, end, target)
@@ -188,20 +224,18 @@ def sample_pair(state, place, text, first, end, target):
         b_first = middle
         b_stop = stop
         following = stop
-    return (
-        (starts[first], starts[middle], starts[b_first], starts[b_stop]),
-        is_random_next,
-        following,
-    )
+    span = PairSpan(starts[first], starts[middle], starts[b_first], starts[b_stop])
+    return SampledPair(span, is_random_next, following)
 
 
 def sample_swapped_pair(state, text, first, end, target):
     """Samples the next two consecutive parts of a document, in either order.
 
-    If a sentence fills a sequence or is the last one, splits the sentence.
+    If a sentence fills a sequence or is the last one, splits the sentence. A part of a sentence
+    with a single token is empty.
 
     Returns:
-      Tuple `(span, is_swapped, first)`. See `sample_pair`.
+      SampledPair. See `sample_pair`.
     """
     starts = text.sentence_starts
     stop = find_stop(starts, first, end, target)
@@ -212,13 +246,14 @@ def sample_swapped_pair(state, text, first, end, target):
         middle = starts[first] + random_integer(state, 1, starts[stop] - starts[first] - 1)
     is_swapped = random_fraction(state) < 0.5
     if is_swapped:
-        return (middle, starts[stop], starts[first], middle), is_swapped, stop
-    return (starts[first], middle, middle, starts[stop]), is_swapped, stop
+        span = PairSpan(middle, starts[stop], starts[first], middle)
+    else:
+        span = PairSpan(starts[first], middle, middle, starts[stop])
+    return SampledPair(span, is_swapped, stop)
 
 
 def find_stop(starts, first, end, target):
-    """Returns the lowest stop for which sentences first to stop - 1 have `target` tokens, or
-    `end`."""
+    """Returns the lowest stop for which sentences `first` to stop - 1 fill `target`, or `end`."""
     stop = first + 1
     while stop < end and starts[stop] - starts[first] < target:
         stop += 1
@@ -226,8 +261,10 @@ def find_stop(starts, first, end, target):
 
 
 def sample_sentences(state, place, text, target):
-    """Samples first and stop of sentences with `target` tokens, of another document if ten tries
-    find one."""
+    """Samples first and stop of sentences with `target` tokens from another document.
+
+    They come from document `place` itself if ten tries find no other one.
+    """
     other = place
     for _ in range(RANDOM_DOCUMENT_TRIES):
         other = random_integer(state, 0, len(text.documents) - 1)
@@ -240,16 +277,24 @@ def sample_sentences(state, place, text, target):
 
 
 def truncate_pair(state, span, max_tokens):
-    """Removes tokens from the front or the back of the longer part, chosen at random, until both
-    parts fit."""
+    """Removes tokens from the longer part, at its front or its back at random, until both fit.
+
+    Returns:
+      PairSpan.
+    """
     a_start, a_stop, b_start, b_stop = span
     while a_stop - a_start + b_stop - b_start > max_tokens:
         from_front = random_fraction(state) < 0.5
         if a_stop - a_start > b_stop - b_start:
-            a_start, a_stop = (a_start + 1, a_stop) if from_front else (a_start, a_stop - 1)
+            if from_front:
+                a_start += 1
+            else:
+                a_stop -= 1
+        elif from_front:
+            b_start += 1
         else:
-            b_start, b_stop = (b_start + 1, b_stop) if from_front else (b_start, b_stop - 1)
-    return a_start, a_stop, b_start, b_stop
+            b_stop -= 1
+    return PairSpan(a_start, a_stop, b_start, b_stop)
 
 
 def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
@@ -300,8 +345,7 @@ def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
 
 
 def find_position(token, part, parts):
-    """Returns a token's position in its sequence, counting [CLS] and the [SEP] of each part that
-    ends before it."""
+    """Returns the position of a token in its sequence, with [CLS] and each [SEP] before it."""
     position = token + 1
     stop = parts[2 * part + 1] - parts[2 * part]
     while token >= stop:
@@ -312,8 +356,7 @@ def find_position(token, part, parts):
 
 
 def find_words(first_part, num_parts, text, buffers):
-    """Fills `buffers.word_starts` with the index of each word's first token in an instance, and the
-    end.
+    """Fills `buffers.word_starts` with the index of the first token of each word, and the end.
 
     A "##" token joins the previous word even across [SEP], as in the original BERT: truncation may
     have removed the beginning of its word.
