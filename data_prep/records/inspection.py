@@ -1,5 +1,4 @@
-"""Inspection of record files: prints records with their masks marked, and reports errors in the
-file."""
+"""Inspection of record files: prints records with their masks marked, and reports errors."""
 
 import collections
 
@@ -30,14 +29,16 @@ def run(settings):
 
 
 def inspect(path, settings, vocabulary=None):
-    """Reads a complete file, prints its first records, and returns a one-line summary of all
-    records.
+    """Reads a complete file, and prints its first records.
 
     Args:
       path: Path of a TFRecord file.
       settings: InspectionSettings. Provides the number of records to print and the expected
         lengths.
       vocabulary: List of tokens. If None, prints IDs.
+
+    Returns:
+      str. One-line summary of all records.
 
     Raises:
       InputError: If the file is empty, truncated, or damaged; if its records have other features or
@@ -89,10 +90,8 @@ class _Layout:
             expected = schema.unmasked_pretraining_features(
                 length, sentence_label=self._label, most_packed=most_packed
             )
-        self._kind = (
-            f"{'' if has_masks else 'unmasked '}{'packed ' if self._is_packed else ''}pre-training "
-            "records"
-        )
+        kinds = ["" if has_masks else "unmasked ", "packed " if self._is_packed else ""]
+        self._kind = f"{''.join(kinds)}pre-training records"
         if "label_ids" in features:
             expected = schema.classification_features(length)
             self._kind = "classification records"
@@ -139,14 +138,9 @@ class _Layout:
                 raise InputError(f"{place}: {name} contains {min(numbers)}; must not be negative")
         limits = {"masked_lm_positions": (self._lengths["input_ids"], "the length of the record")}
         if vocabulary:
-            limits |= dict.fromkeys(
-                ("input_ids", "masked_lm_ids"),
-                (
-                    len(vocabulary),
-                    "the size of `vocab_file`; set the vocabulary that the records were created "
-                    "with",
-                ),
-            )
+            advice = "set the vocabulary that the records were created with"
+            limit = (len(vocabulary), f"the size of `vocab_file`; {advice}")
+            limits |= {"input_ids": limit, "masked_lm_ids": limit}
         for name, (limit, meaning) in limits.items():
             largest = max(values.get(name, ()), default=0)
             if largest >= limit:
@@ -203,10 +197,9 @@ class _Layout:
             labels = values[f"{self._label}_labels"][: num_sequences if self._is_packed else 1]
             parts += [schema.SENTENCE_LABELS[self._label][min(label, 1)] for label in labels]
         if "label_ids" in values:
-            parts.append(
-                f"label {values['label_ids'][0]}"
-                + ("" if values["is_real_example"][0] else ", only pads a batch")
-            )
+            parts.append(f"label {values['label_ids'][0]}")
+            if not values["is_real_example"][0]:
+                parts.append("only pads a batch")
         return ", ".join(parts)
 
     def mark_tokens(self, values, vocabulary):
@@ -216,10 +209,11 @@ class _Layout:
         """
         name = (lambda index: vocabulary[index]) if vocabulary else str
         tokens = [name(index) for index in values["input_ids"]]
-        for position, index, weight in zip(
+        masks = zip(
             *(values.get(f"masked_lm_{part}", ()) for part in ("positions", "ids", "weights")),
             strict=True,
-        ):
+        )
+        for position, index, weight in masks:
             if weight:
                 tokens[position] = f"{{{name(index)} -> {tokens[position]}}}"
         for place, position in enumerate(values.get("positions", ())):

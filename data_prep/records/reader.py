@@ -8,13 +8,15 @@ COMPRESSED = "is compressed, but records are only read uncompressed; run gunzip"
 
 
 def read_records(path, file, size):
-    """Yields (offset, record) of a TFRecord file: the byte offset of the record's frame, and the
-    record.
+    """Yields the records of a TFRecord file.
 
     Args:
       path: Name of the file, for error messages.
       file: Binary file object, open for reading.
       size: int. Size of the file in bytes.
+
+    Yields:
+      Tuple `(offset, record)`: the byte offset of the frame, and the record.
 
     Raises:
       InputError: If the file is empty, ends within a record, or fails a checksum. The message has

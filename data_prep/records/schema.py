@@ -26,8 +26,9 @@ class Feature:
 def pretraining_features(
     max_seq_length, max_predictions_per_seq, *, sentence_label="next_sentence", most_packed=0
 ):
-    """Returns the features of a pre-training record: S IDs, and P predictions, whose padding has
-    weight 0.
+    """Returns the features of a pre-training record, a tuple of Feature.
+
+    A record has S IDs, and P predictions, whose padding has weight 0.
 
     Args:
       max_seq_length, max_predictions_per_seq: int. S and P.
@@ -38,31 +39,35 @@ def pretraining_features(
         its position in the sequence. The label has "..._positions" of each [CLS], and
         "..._weights", 0 for absent sequences (MLPerf's packed format).
     """
-    label = (Feature(f"{sentence_label}_labels", most_packed or 1),) if sentence_label else ()
-    if sentence_label and most_packed:
-        label = (
-            Feature(f"{sentence_label}_positions", most_packed),
-            *label,
-            Feature(f"{sentence_label}_weights", most_packed, is_float=True),
-        )
-    return (
+    features = [
         Feature("input_ids", max_seq_length),
         Feature("input_mask", max_seq_length),
         Feature("segment_ids", max_seq_length),
-        *((Feature("positions", max_seq_length),) if most_packed else ()),
+    ]
+    if most_packed:
+        features.append(Feature("positions", max_seq_length))
+    features += [
         Feature("masked_lm_positions", max_predictions_per_seq),
         Feature("masked_lm_ids", max_predictions_per_seq),
         Feature("masked_lm_weights", max_predictions_per_seq, is_float=True),
-        *label,
-    )
+    ]
+    if sentence_label and most_packed:
+        features += [
+            Feature(f"{sentence_label}_positions", most_packed),
+            Feature(f"{sentence_label}_labels", most_packed),
+            Feature(f"{sentence_label}_weights", most_packed, is_float=True),
+        ]
+    elif sentence_label:
+        features.append(Feature(f"{sentence_label}_labels", 1))
+    return tuple(features)
 
 
 def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_sentence", most_packed=0):
-    """Returns the features of a record for dynamic masking: `pretraining_features` without the
-    masks.
+    """Returns the features of a record for dynamic masking, without those of masks.
 
-    Whole-word masking also needs to know which IDs continue a word ("##..."). This is a property of
-    the vocabulary (`masking.Vocabulary.is_continuation`), so it is not in the records.
+    See `pretraining_features`. Whole-word masking also needs to know which IDs continue a word
+    ("##..."). This is a property of the vocabulary (`masking.Vocabulary.is_continuation`), so it is
+    not in the records.
     """
     features = pretraining_features(
         max_seq_length, 0, sentence_label=sentence_label, most_packed=most_packed
@@ -71,17 +76,18 @@ def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_senten
 
 
 def classification_features(max_seq_length):
-    """Returns the features of a classification record.
+    """Returns the features of a classification record, a tuple of Feature.
 
-    Is_real_example is 0 in records that only pad a batch.
+    `is_real_example` is 0 in records that only pad a batch.
     """
-    return (
-        Feature("input_ids", max_seq_length),
-        Feature("input_mask", max_seq_length),
-        Feature("segment_ids", max_seq_length),
-        Feature("label_ids", 1),
-        Feature("is_real_example", 1),
-    )
+    lengths = {
+        "input_ids": max_seq_length,
+        "input_mask": max_seq_length,
+        "segment_ids": max_seq_length,
+        "label_ids": 1,
+        "is_real_example": 1,
+    }
+    return tuple(Feature(name, length) for name, length in lengths.items())
 
 
 def parse(serialized, features):

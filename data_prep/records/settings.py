@@ -8,8 +8,7 @@ from bert_tf.cli.settings import Settings, setting
 
 @dataclasses.dataclass(frozen=True)
 class InspectionSettings(Settings):
-    """Settings for the records to read, their expected lengths, and the number of records to
-    print."""
+    """Settings for the records to read, their expected lengths, and the number to print."""
 
     input_file: str | None = setting(
         None,

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import os
 import struct
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,31 @@ LIST_VALUE = 0x0A
 FEATURE_FLOATS = 0x12
 FEATURE_INTS = 0x1A
 MAX_HEADER_BYTES = 64  # Per feature without its name, and per record.
+
+
+class Numbers(NamedTuple):
+    """The numbers of B records, with the features in order.
+
+    Attributes:
+      ints: int64 [B, number of integers of a record].
+      float_bytes: uint8 [B, number of bytes of the floats of a record].
+    """
+
+    ints: np.ndarray
+    float_bytes: np.ndarray
+
+
+class Layout(NamedTuple):
+    """The features of a record.
+
+    Attributes:
+      features: int64 [F, 4]. For each feature, 1 for floats or 0 for integers, its length, and the
+        start and stop of its name in `names`.
+      names: uint8 array. The names of all features.
+    """
+
+    features: np.ndarray
+    names: np.ndarray
 
 
 class RecordWriter:
@@ -75,10 +101,7 @@ class RecordWriter:
         return self._new_file.__exit__(*exception)
 
     def write(self, columns):
-        """Writes a batch of records.
-
-        `columns`: Dict of feature name to [B, length] array of numbers.
-        """
+        """Writes a batch of records; `columns`: dict of feature name to [B, length] array."""
         data = compose_frames(columns, self.features)
         self._file.write(data)
         self.sha256.update(data)
@@ -111,14 +134,14 @@ def compose_frames(columns, features):
     floats = _join(
         [columns[feature.name] for feature in features if feature.is_float], num_records, "<f4"
     )
-    float_bytes = floats.view(np.uint8)
-    layout, names = _describe(tuple(features))
+    numbers = Numbers(ints, floats.view(np.uint8))
+    layout = _create_layout(tuple(features))
     widest = -(-int(ints.max(initial=1)).bit_length() // 7)
-    max_header_bytes = len(names) + MAX_HEADER_BYTES * (len(features) + 1)
-    max_record_bytes = ints.shape[1] * widest + float_bytes.shape[1] + max_header_bytes
+    max_header_bytes = len(layout.names) + MAX_HEADER_BYTES * (len(features) + 1)
+    max_record_bytes = ints.shape[1] * widest + numbers.float_bytes.shape[1] + max_header_bytes
     out = np.empty(num_records * max_record_bytes, np.uint8)
     size = compile_function(write_frames)(
-        ints, float_bytes, layout, names, _checksum_tables(), np.empty(len(features), np.int64), out
+        numbers, layout, _checksum_tables(), np.empty(len(features), np.int64), out
     )
     return memoryview(out[:size])
 
@@ -149,18 +172,15 @@ def _join(columns, num_records, dtype):
 
 
 @functools.cache
-def _describe(features):
-    """Returns int64 [F, 4], per feature is_float, length, and start and stop of its name.
-
-    The names, uint8 array.
-    """
+def _create_layout(features):
+    """Creates the Layout of a tuple of Feature."""
     names = [feature.name.encode() for feature in features]
     stops = np.cumsum([len(name) for name in names])
     rows = [
         (feature.is_float, feature.length, stop - len(name), stop)
         for feature, name, stop in zip(features, names, stops, strict=True)
     ]
-    return np.array(rows, np.int64), np.frombuffer(b"".join(names), np.uint8).copy()
+    return Layout(np.array(rows, np.int64), np.frombuffer(b"".join(names), np.uint8).copy())
 
 
 @functools.cache
@@ -175,30 +195,39 @@ def _checksum_tables():
     return np.stack(tables).astype(np.int64)
 
 
-def write_frames(ints, float_bytes, layout, names, tables, sizes, out):
-    """Writes all records; returns the number of bytes. `sizes`: int64 [F], for temporary values."""
+def write_frames(numbers, layout, tables, sizes, out):
+    """Writes the frames of all records.
+
+    Args:
+      numbers: Numbers.
+      layout: Layout.
+      tables: int64 [8, 256]. See `_checksum_tables`.
+      sizes: int64 [F]. For temporary values.
+      out: uint8 array to write to.
+
+    Returns:
+      The number of bytes.
+    """
     stop = 0
-    for row in range(len(ints)):
-        start = stop + LENGTH_BYTES + CHECKSUM_BYTES
-        end = write_record(row, ints, float_bytes, layout, names, sizes, out, start)
+    for row in range(len(numbers.ints)):
+        length_stop = stop + LENGTH_BYTES
+        start = length_stop + CHECKSUM_BYTES
+        end = write_record(row, numbers, layout, sizes, out, start)
         put_number(out, stop, LENGTH_BYTES, end - start)
-        put_number(
-            out,
-            stop + LENGTH_BYTES,
-            CHECKSUM_BYTES,
-            checksum(out, stop, stop + LENGTH_BYTES, tables),
-        )
+        put_number(out, length_stop, CHECKSUM_BYTES, checksum(out, stop, length_stop, tables))
         put_number(out, end, CHECKSUM_BYTES, checksum(out, start, end, tables))
         stop = end + CHECKSUM_BYTES
     return stop
 
 
-def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
+def write_record(row, numbers, layout, sizes, out, place):
     """Writes a tf.train.Example at position `place` of `out`; returns the position after it."""
+    ints = numbers.ints
+    features = layout.features
     total = first = 0
-    for i in range(len(layout)):
-        is_float = layout[i, 0]
-        length = layout[i, 1]
+    for i in range(len(features)):
+        is_float = features[i, 0]
+        length = features[i, 1]
         size = 4 * length
         if not is_float:
             size = length
@@ -209,29 +238,29 @@ def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
                     size += 1
             first += length
         sizes[i] = size
-        name = length_size(layout[i, 3] - layout[i, 2])
+        name = length_size(features[i, 3] - features[i, 2])
         total += length_size(name + length_size(length_size(length_size(size))))
     place = put_length(out, place, EXAMPLE_FEATURES, total)
     first = first_byte = 0
-    for i in range(len(layout)):
-        is_float = layout[i, 0]
-        length = layout[i, 1]
-        name_start = layout[i, 2]
-        name_stop = layout[i, 3]
+    for i in range(len(features)):
+        is_float = features[i, 0]
+        length = features[i, 1]
+        name_start = features[i, 2]
+        name_stop = features[i, 3]
         list_size = length_size(sizes[i])
         value_size = length_size(list_size)
         name = length_size(name_stop - name_start)
         place = put_length(out, place, FEATURES_ENTRY, name + length_size(value_size))
         place = put_length(out, place, ENTRY_KEY, name_stop - name_start)
         for j in range(name_start, name_stop):
-            out[place] = names[j]
+            out[place] = layout.names[j]
             place += 1
         place = put_length(out, place, ENTRY_VALUE, value_size)
         place = put_length(out, place, FEATURE_FLOATS if is_float else FEATURE_INTS, list_size)
         place = put_length(out, place, LIST_VALUE, sizes[i])
         if is_float:
             for j in range(sizes[i]):
-                out[place + j] = float_bytes[row, first_byte + j]
+                out[place + j] = numbers.float_bytes[row, first_byte + j]
             first_byte += sizes[i]
             place += sizes[i]
         else:
@@ -248,8 +277,7 @@ def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
 
 
 def length_size(size):
-    """Computes the size in bytes of a field with `size` content bytes, including its tag and
-    length."""
+    """Computes the size in bytes of a field of `size` bytes with its tag and length."""
     total = size + 2
     rest = size >> 7
     while rest:

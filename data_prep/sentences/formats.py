@@ -55,12 +55,11 @@ def read_paragraphs(lines, text_format, path, decoder):
     Raises:
       InputError: If a line of a JSON file is not an object with a text.
     """
-    # The line with <doc ...>, until the first paragraph.
     position = 0
-    header = ""
+    header = ""  # The line with <doc ...>, until the first paragraph.
     for encoded in lines:
         line = decoder(encoded, is_first=not position)
-        paragraphs = (line,)
+        paragraphs = [line]
         if text_format == "json":
             paragraphs = _read_json_line(line, position, path)
         elif text_format == "doc":
@@ -72,12 +71,12 @@ def read_paragraphs(lines, text_format, path, decoder):
 
 
 def _read_json_line(line, position, path):
-    """Returns the paragraphs of the document in a JSON line, and an empty one.
+    """Returns the paragraphs of the document in a JSON line, and an empty one, a list.
 
-    None for a blank line.
+    The list is empty for a blank line.
     """
     if not line.strip():
-        return ()
+        return []
     content = _parse(line)
     text = content.get("text") if isinstance(content, dict) else None
     if not isinstance(text, str):
@@ -85,19 +84,23 @@ def _read_json_line(line, position, path):
             f"{path}: the line from byte {position:,} is not a JSON object with a string for the "
             "key text; correct it, rename the key of the text, or set `format`=text"
         )
-    return *_unescape(replace_surrogates(text)).split("\n"), ""
+    return [*_unescape(replace_surrogates(text)).split("\n"), ""]
 
 
 def _read_doc_line(line, header):
-    """Returns the paragraphs of a line of WikiExtractor's documents, without tags and title, and
-    the next header."""
+    """Reads a line of WikiExtractor's documents.
+
+    Returns:
+      Tuple `(paragraphs, header)`: list of the paragraphs without tags and title; the next header.
+    """
     if line.startswith(BEGIN) and line.endswith(">"):
-        return ("",), line
+        return [""], line
     if line == END:
-        return ("",), header
+        return [""], header
     if not line:
-        return (), header
-    return () if f' title="{line}"' in header else (_unescape(line),), ""
+        return [], header
+    is_title = f' title="{line}"' in header
+    return [] if is_title else [_unescape(line)], ""
 
 
 def _parse(line):

@@ -26,8 +26,13 @@ OUTPUT_FILES = r"sentences(-\d{5,}-of-\d{5,})?\.txt"
 
 @dataclasses.dataclass
 class Counts:
-    """Counts of a run: bytes of text after decompression, documents and sentences, and bytes
-    written."""
+    """Counts of a run.
+
+    Attributes:
+      num_bytes: int. Bytes of text after decompression.
+      num_documents, num_sentences: int. Number of documents and of their sentences.
+      num_written: int. Bytes written.
+    """
 
     num_bytes: int = 0
     num_documents: int = 0
@@ -60,8 +65,6 @@ def run(settings):
     total = sum(files.at(path).size() for path in input_files)
     counts = Counts()
     decoder = LineDecoder()
-    output = 0
-    position = 0
     files.at(settings.output_dir).make_dirs()
     with contextlib.ExitStack() as stack:
         outputs = [stack.enter_context(new_file(path, "wb")) for path in output_files]
@@ -75,30 +78,33 @@ def run(settings):
                 mininterval=0.2 if sys.stderr.isatty() else 10,
             )
         )
-        for path, text_format in zip(input_files, text_formats, strict=True):
-            lines = _read_lines(path, counts, bar)
-            for sentences in _read_documents(lines, path, text_format, decoder, settings.language):
-                if counts.num_documents and position >= total * (output + 1) / len(outputs):
-                    # The next file begins with the first document after this share of the input.
-                    output += 1
-                data = "".join(f"{sentence}\n" for sentence in [*sentences, ""]).encode()
-                outputs[output].write(data)
-                counts.num_documents += 1
-                counts.num_sentences += len(sentences)
-                counts.num_written += len(data)
-                position = bar.n
+        documents = (
+            sentences
+            for path, text_format in zip(input_files, text_formats, strict=True)
+            for sentences in _read_documents(
+                _read_lines(path, counts, bar), path, text_format, decoder, settings.language
+            )
+        )
+        num_used = _write_documents(documents, outputs, counts, bar)
         if not counts.num_documents:
             raise InputError(
                 f"no sentence in {settings.input_file}; input files must have text in one of the "
                 "formats of `format`"
             )
-        if output + 1 < len(outputs):
+        if num_used < len(outputs):
             raise InputError(
                 "the text has too few documents for this number of files",
                 "num_output_shards",
                 len(outputs),
             )
-    seconds = time.perf_counter() - start
+    _announce_counts(counts, time.perf_counter() - start)
+    if decoder.num_garbled:
+        announce(f"note: {describe_dropped_bytes(decoder.num_garbled)}")
+    return counts
+
+
+def _announce_counts(counts, seconds):
+    """Reports the counts and the speed of a finished run."""
     announce(
         f"read     {counts.num_bytes / 1e6:,.2f} MB of text in {seconds:.1f} s, "
         f"{counts.num_bytes / 1e6 / seconds:.2f} MB per second"
@@ -107,15 +113,13 @@ def run(settings):
         f"wrote    {counts.num_documents:,} documents, {counts.num_sentences:,} sentences, "
         f"{counts.num_written / 1e6:,.2f} MB"
     )
-    if decoder.num_garbled:
-        announce(f"note: {describe_dropped_bytes(decoder.num_garbled)}")
-    return counts
 
 
 def check_outputs(settings, input_files):
-    """Returns the paths of the files to write.
+    """Returns the paths of the files to write, a list.
 
-    Raises InputError if they would replace or become inputs.
+    Raises:
+      InputError: If they would replace or become inputs.
     """
     folder = settings.output_dir
     for path in input_files:
@@ -143,8 +147,10 @@ def check_outputs(settings, input_files):
 
 
 def _read_lines(path, counts, bar):
-    """Yields the lines of a file, as bytes, and advances a progress bar by their share of the
-    file."""
+    """Yields the lines of a file, as bytes.
+
+    Advances the progress bar by the bytes of the file that were read for each line.
+    """
     for block, size in read_blocks(path):
         for line in io.BytesIO(block):  # Unlike bytes.splitlines, ends lines only at \n.
             counts.num_bytes += len(line)
@@ -161,3 +167,30 @@ def _read_documents(lines, path, text_format, decoder, language):
         elif sentences:
             yield sentences
             sentences = []
+
+
+def _write_documents(documents, outputs, counts, bar):
+    """Writes documents to files of about equal shares of the input.
+
+    Args:
+      documents: Iterable of the list of sentences of each document.
+      outputs: List of open files.
+      counts: Counts, which increase by the documents.
+      bar: tqdm. Its position and total are in bytes of the input.
+
+    Returns:
+      The number of files with a document.
+    """
+    output = 0
+    position = 0  # At the end of the previous document.
+    for sentences in documents:
+        if counts.num_documents and position >= bar.total * (output + 1) / len(outputs):
+            # The next file begins with the first document after this share of the input.
+            output += 1
+        data = "".join(f"{sentence}\n" for sentence in [*sentences, ""]).encode()
+        outputs[output].write(data)
+        counts.num_documents += 1
+        counts.num_sentences += len(sentences)
+        counts.num_written += len(data)
+        position = bar.n
+    return output + 1

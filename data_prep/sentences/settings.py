@@ -50,6 +50,7 @@ class SentenceSettings(Settings):
     )
 
     def check(self):
+        """See Settings."""
         if not re.fullmatch(r"(simple|[a-z]{2,3})(-[a-z0-9]+)*", self.language):
             raise InputError(
                 "must be a lowercase code of Wikipedia, such as en, ko, or zh",

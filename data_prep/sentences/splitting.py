@@ -1,5 +1,7 @@
-"""Division of paragraphs into sentences by sentencex, which knows the abbreviations and full
-stops of languages."""
+"""Division of paragraphs into sentences.
+
+The library sentencex knows the abbreviations and full stops of languages.
+"""
 
 import sentencex
 

@@ -8,6 +8,7 @@ import collections
 import contextlib
 import dataclasses
 import os
+from typing import NamedTuple
 
 from tqdm import tqdm
 
@@ -36,6 +37,20 @@ class WordCounts:
     characters: dict
     num_dropped: int
     num_garbled: int = 0
+
+
+class BlockCounts(NamedTuple):
+    """Counts of a block of text.
+
+    Attributes:
+      words: Dict of word to number of occurrences, in the order of first occurrence.
+      num_file_bytes: int. Bytes of the file that were read for the block, perhaps compressed.
+      num_garbled: int. Number of lines whose invalid UTF-8 bytes were dropped.
+    """
+
+    words: dict
+    num_file_bytes: int
+    num_garbled: int
 
 
 def count_words(paths, settings):
@@ -67,24 +82,27 @@ def count_words(paths, settings):
         unit_scale=True,
     )
     with progress:
-        for block_words, compressed_size, garbled in _count_blocks(paths, settings):
-            for word, count in block_words.items():
+        for block in _count_blocks(paths, settings):
+            for word, count in block.words.items():
                 for character in word:
                     characters[character] += count
-            words.update(block_words)
+            words.update(block.words)
             num_dropped += _drop_rarest(words, MAX_DISTINCT_WORDS)
-            num_garbled += garbled
-            progress.update(compressed_size)
+            num_garbled += block.num_garbled
+            progress.update(block.num_file_bytes)
     return WordCounts(dict(words), dict(characters), num_dropped, num_garbled)
 
 
 def _drop_rarest(words, limit):
     """Drops the rarest words in place if there are over `limit`, until half of it remain.
 
-    Ties keep the first seen.
+    Args:
+      words: Dict of word to number of occurrences, in the order of first occurrence. Ties keep the
+        words seen first.
+      limit: int. Maximum number of words.
 
-    `words`: Dict of word to number of occurrences, in the order of first occurrence. Returns the
-      occurrences dropped.
+    Returns:
+      The number of occurrences dropped.
     """
     if len(words) <= limit:
         return 0
@@ -93,8 +111,7 @@ def _drop_rarest(words, limit):
 
 
 def _count_blocks(paths, settings):
-    """Yields (words of a block, bytes read from the file for it, garbled lines in it) in the
-    order of the text."""
+    """Yields the BlockCounts of the blocks of files, in the order of the text."""
     num_workers = settings.num_workers or os.cpu_count()
     lower_case = settings.do_lower_case
     strip_accents = lower_case if settings.strip_accents is None else settings.strip_accents
@@ -116,11 +133,14 @@ def _count_blocks(paths, settings):
 
 
 def _count_block(block, lower_case, strip_accents):
-    """Returns dict of word to occurrences, in the order of first occurrence.
+    """Counts the words of a block of text.
 
-    Bytes of the file; garbled lines.
+    Args:
+      block: Tuple `(text, size)` from `read_blocks`.
+      lower_case, strip_accents: bool. As in the tokenizer.
 
-    `block`: Tuple of the text, bytes, and the bytes of the file.
+    Returns:
+      BlockCounts.
     """
     text, size = block
     text, num_garbled = drop_garbled(text)
@@ -131,4 +151,4 @@ def _count_block(block, lower_case, strip_accents):
     short_words = {
         word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS
     }
-    return short_words, size, num_garbled
+    return BlockCounts(short_words, size, num_garbled)

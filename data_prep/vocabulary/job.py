@@ -26,22 +26,14 @@ def run(settings):
     """
     started = time.monotonic()
     input_files = paths.expand_globs("input_file", settings.input_file)
-    if files.at(settings.vocab_file).absolute() in (
-        files.at(path).absolute() for path in input_files
-    ):
+    inputs = [files.at(path).absolute() for path in input_files]
+    if files.at(settings.vocab_file).absolute() in inputs:
         raise InputError(
             "would overwrite a file of `input_file`; choose another path",
             "vocab_file",
             settings.vocab_file,
         )
-    initial = None
-    if settings.initial_vocab is not None:
-        initial = read_vocabulary(settings.initial_vocab)
-        if settings.vocab_size not in (None, len(initial)):
-            raise InputError(
-                f"`vocab_size`={settings.vocab_size}: must be {len(initial)}, the size of "
-                "`initial_vocab`; unset `vocab_size`"
-            )
+    initial = _read_initial(settings) if settings.initial_vocab is not None else None
     counts = count_words(input_files, settings)
     if not counts.words:
         raise InputError(f"`input_file`={settings.input_file}: contains no words")
@@ -65,17 +57,33 @@ def run(settings):
             DEFAULT_NUM_UNUSED if settings.num_unused is None else settings.num_unused,
             show_progress=sys.stderr.isatty(),
         )
-    content = "".join(f"{entry}\n" for entry in entries).encode()
-    if files.at(settings.vocab_file).exists() and files.read_bytes(settings.vocab_file) != content:
-        raise InputError(
-            "is another vocabulary, which records and models may use; delete it, or choose "
-            "another path",
-            "vocab_file",
-            settings.vocab_file,
-        )
-    with files.new_file(settings.vocab_file, "wb") as file:
-        file.write(content)
+    _write_vocabulary(settings.vocab_file, entries)
     announce(
         f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; "
         f"{time.monotonic() - started:.1f} s"
     )
+
+
+def _read_initial(settings):
+    """Reads `initial_vocab`, a list of str. Raises InputError if `vocab_size` is not its size."""
+    initial = read_vocabulary(settings.initial_vocab)
+    if settings.vocab_size not in (None, len(initial)):
+        raise InputError(
+            f"`vocab_size`={settings.vocab_size}: must be {len(initial)}, the size of "
+            "`initial_vocab`; unset `vocab_size`"
+        )
+    return initial
+
+
+def _write_vocabulary(path, entries):
+    """Writes a vocabulary. Raises InputError if the file already is another one."""
+    content = "".join(f"{entry}\n" for entry in entries).encode()
+    if files.at(path).exists() and files.read_bytes(path) != content:
+        raise InputError(
+            "is another vocabulary, which records and models may use; delete it, or choose "
+            "another path",
+            "vocab_file",
+            path,
+        )
+    with files.new_file(path, "wb") as file:
+        file.write(content)

@@ -117,9 +117,11 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
 
 
 def count_tokens(word, vocabulary):
-    """Counts the tokens of a word with longest-match-first, 0 if it is [UNK].
+    """Counts the tokens of a word with longest match first, 0 if it is [UNK].
 
-    `vocabulary` is a set.
+    Args:
+      word: str.
+      vocabulary: Set of str.
     """
     start = 0
     num_tokens = 0
@@ -131,13 +133,12 @@ def count_tokens(word, vocabulary):
         if end == start:
             return 0
         start = end
-        num_tokens = num_tokens + 1
+        num_tokens += 1
     return num_tokens
 
 
 def describe(vocabulary, words):
-    """Returns a one-line summary of how a vocabulary covers counted words: tokens per word and
-    fraction of [UNK]."""
+    """Returns a one-line summary of a vocabulary: tokens per counted word and fraction of [UNK]."""
     known = set(vocabulary)
     total = unknown = total_tokens = 0
     for word, count in words.items():
@@ -161,8 +162,9 @@ def _find_character_entries(characters, min_count):
 
 
 def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
-    """Returns `characters` and the tokens merged from them, `num_tokens` in total or as many as the
-    words yield.
+    """Returns `characters` and the tokens merged from them.
+
+    They are `num_tokens` in total, or as many as the words yield.
 
     The library's own WordPiece trainer numbers the continuations ("##e") in hash table order, which
     differs from run to run, and breaks ties by these numbers. So this function encodes each entry
@@ -194,8 +196,10 @@ def _split_word(word):
 
 
 def _select_words(words, characters, min_count):
-    """Returns the most frequent words and their counts, without words that a rare character
-    makes [UNK] in any case."""
+    """Returns the most frequent words and their counts, a dict.
+
+    Excludes words that a rare character makes [UNK] in any case.
+    """
     frequent = [
         word
         for word, count in words.items()
@@ -212,8 +216,10 @@ def _create_symbols(number):
 
 
 def _encode_words(words, entry_of_symbol, scale):
-    """Yields each word once per occurrence, divided by `scale`, with its characters as the
-    learner's symbols."""
+    """Yields texts with each word once per occurrence, divided by `scale`.
+
+    The characters of words are encoded as the learner's symbols.
+    """
     symbol_of_entry = {entry: symbol for symbol, entry in entry_of_symbol.items()}
     for word, count in words.items():
         symbols = "".join(map(symbol_of_entry.get, _split_word(word))) + " "
