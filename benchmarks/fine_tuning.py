@@ -22,7 +22,7 @@ from bert_tf import files
 from bert_tf.cli import roles, script
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from data_prep.tasks import glue
+from data_prep.tasks import datasets, glue
 
 PEERS = {
     "Hugging Face on PyTorch": (("torch", "transformers"), "benchmarks.peers.torch_classifier"),
@@ -99,7 +99,7 @@ def run(settings):
 
 
 def copy_rows(folder, new_folder, split, count):
-    """Copies the first `count` rows of the file of a glue.Split, all if None, into another
+    """Copies the first `count` rows of the file of a datasets.Split, all if None, into another
     directory."""
     with (
         open(os.path.join(folder, split.file), "rb") as file,
@@ -110,7 +110,7 @@ def copy_rows(folder, new_folder, split, count):
 
 def read_rows(task, folder, split):
     """Returns the rows of a split as lists (text_a, text_b, labels); text_b can be None."""
-    examples = glue.read_examples(glue.TASKS[task], folder, split)
+    examples = datasets.read_examples(glue.TASKS[task], folder, split)
     return (
         list(examples.text_a),
         examples.text_b and list(examples.text_b),

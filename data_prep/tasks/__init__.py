@@ -1,7 +1,6 @@
-"""Fine-tuning data: a module for each task kind, named as in task.json, and for each format of
-published files.
+"""Fine-tuning data: modules for task kinds, named as in task.json, and for formats of files.
 
-Does not import TensorFlow.
+They do not import TensorFlow.
 """
 
 from bert_tf.tasks.base import KindClasses

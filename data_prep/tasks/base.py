@@ -12,7 +12,7 @@ from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError
 
 TRAINS = "do_train without unlabeled_file"  # Condition under which training data are required.
-# Settings for data.
+# Settings that name data.
 ALL_DATA = (
     "task_name",
     "data_dir",
@@ -64,13 +64,8 @@ class TaskSettings(Settings):
             for name, value in model_settings.items()
             if not isinstance(value, dict) and name not in set(cls.data) - {"task_name"}
         } | data
-        return cls(
-            **{
-                field.name: values[field.name]
-                for field in dataclasses.fields(cls)
-                if field.name in values
-            }
-        )
+        names = [field.name for field in dataclasses.fields(cls)]
+        return cls(**{name: values[name] for name in names if name in values})
 
 
 class TaskData(abc.ABC):
@@ -95,8 +90,7 @@ class TaskData(abc.ABC):
         self._examples = {}
 
     def check(self):  # noqa: B027
-        """Checks the settings before any data is read, and prints notes about them to standard
-        error.
+        """Checks the settings before any data is read, and prints notes about them to stderr.
 
         Raises:
           InputError: If they are incompatible with the model or each other.
@@ -119,8 +113,7 @@ class TaskData(abc.ABC):
 
     @abc.abstractmethod
     def read(self, split, tokenizer):
-        """Converts the examples of a split to features, and prints notes about them to standard
-        error.
+        """Converts the examples of a split to features, and prints notes about them to stderr.
 
         Args:
           split: str. "train", "dev", or "test".

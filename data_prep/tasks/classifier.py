@@ -1,10 +1,11 @@
-"""Data for classification and regression of sentences or sentence pairs (section 4.1 of the
-paper: GLUE)."""
+"""Data for classification and regression of sentences or sentence pairs.
+
+Section 4.1 of the paper: GLUE.
+"""
 
 import dataclasses
 import functools
 import os
-import re
 import sys
 from typing import ClassVar
 
@@ -14,9 +15,9 @@ from bert_tf.cli import conditions, roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
-from bert_tf.tasks.metadata import GENERIC_LABEL
-from data_prep.tasks import data_file, glue, tables, text_features
+from data_prep.tasks import data_file, datasets, glue, tables, text_features
 from data_prep.tasks.base import TaskData, TaskSettings
+from data_prep.tasks.custom_files import create_custom_task
 
 XNLI_LANGUAGES = (
     "ar",
@@ -35,17 +36,10 @@ XNLI_LANGUAGES = (
     "vi",
     "zh",
 )
-CUSTOM = f"task_name={glue.CUSTOM} or data_file"
+# Conditions of settings.
+CUSTOM = f"task_name={datasets.CUSTOM} or data_file"
 XNLI = "task_name=xnli"
 MOST_LABELS = 8  # Number of labels to name in a message.
-# Label names in Hugging Face's datasets for labels that are 0 and 1 in the published files.
-HUB_NAMES = {
-    "cola": {"unacceptable": "0", "acceptable": "1"},
-    "sst-2": {"negative": "0", "positive": "1"},
-    "mrpc": {"not_equivalent": "0", "equivalent": "1"},
-    "qqp": {"not_duplicate": "0", "duplicate": "1"},
-    "wnli": {"not_entailment": "0", "entailment": "1"},
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +143,7 @@ class Settings(TaskSettings):
     @classmethod
     def from_model(cls, model_settings, data, model_name="model"):
         """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
-        if (data.get("task_name") or model_settings.get("task_name")) != glue.CUSTOM:
+        if (data.get("task_name") or model_settings.get("task_name")) != datasets.CUSTOM:
             custom_names = {
                 field.name
                 for field in dataclasses.fields(cls)
@@ -165,7 +159,7 @@ class ClassifierData(TaskData):
     """See TaskData. Resolves the dataset and its labels before reading any data.
 
     Attributes:
-      dataset: data_prep.tasks.glue.Dataset. Its labels have the order of the model's labels.
+      dataset: data_prep.tasks.datasets.Dataset. Its labels have the order of the model's labels.
       window_settings: Dict of the settings for windows of long texts; empty to truncate them.
     """
 
@@ -174,15 +168,13 @@ class ClassifierData(TaskData):
     def __init__(self, settings, max_seq_length, metadata=None):
         super().__init__(settings, max_seq_length, metadata)
         self.dataset = _find_dataset(settings, metadata)
-        self.window_settings = (
-            {
+        self.window_settings = {}
+        if settings.max_windows:
+            self.window_settings = {
                 "window_pooling": settings.window_pooling,
                 "max_windows": settings.max_windows,
                 "window_stride": settings.window_stride or max(1, max_seq_length // 2),
             }
-            if settings.max_windows
-            else {}
-        )
 
     def check(self):
         """See TaskData.
@@ -197,41 +189,39 @@ class ClassifierData(TaskData):
                 "this order",
                 file=sys.stderr,
             )
-        if self.dataset.name != glue.CUSTOM and labels != glue.find_task(self.dataset.name).labels:
+        name = self.dataset.name
+        if name != datasets.CUSTOM and labels != glue.find_task(name).labels:
             print(
-                f"note: the label order of the model differs from that of {self.dataset.name}; "
+                f"note: the label order of the model differs from that of {name}; "
                 f"using the order of the model: {', '.join(labels)}",
                 file=sys.stderr,
             )
 
     def _read_examples(self, split):
         settings = self.settings
-        is_custom = self.dataset.name == glue.CUSTOM
         if not settings.data_file:
-            return glue.read_examples(
-                self.dataset, settings.data_dir, split, is_custom and split == "dev"
-            )
+            allow_unknown = self.dataset.name == datasets.CUSTOM and split == "dev"
+            return datasets.read_examples(self.dataset, settings.data_dir, split, allow_unknown)
         examples, is_dev = self._split_data_file
         rows = is_dev if split == "dev" else ~is_dev
         if not rows.any():
+            purpose = "development" if split == "dev" else "training"
             raise InputError(
-                f"leaves no rows of {settings.data_file} for "
-                f"{'development' if split == 'dev' else 'training'}",
+                f"leaves no rows of {settings.data_file} for {purpose}",
                 "dev_fraction",
                 settings.dev_fraction,
             )
-        return glue.select_examples(examples, rows)
+        return datasets.select_examples(examples, rows)
 
     @functools.cached_property
     def _split_data_file(self):
         """The Examples of data_file, and which rows are for development, bool [n].
 
-        Tells what it found.
+        Reading them prints a summary to standard error.
         """
         path = self.settings.data_file
         fraction = self.settings.dev_fraction
-        layout = self.dataset.first_split
-        examples = glue.read_examples(
+        examples = datasets.read_examples(
             self.dataset, "", "train", allow_unknown=self.metadata is not None
         )
         if examples.num_garbled:
@@ -242,27 +232,29 @@ class ClassifierData(TaskData):
                 path,
             )
         is_dev = data_file.choose_development_rows(examples.labels, fraction)
-        names = [layout.text_a, *([layout.text_b] if layout.text_b else [])]
-        text = (
-            f"{path}: {len(examples):,} rows; texts: {tables.list_names(names)}; labels: "
-            f"{layout.label}"
-        )
-        if examples.labels.ndim == 1 and self.dataset.labels:
-            counts = np.bincount(
-                examples.labels[examples.labels >= 0], minlength=len(self.dataset.labels)
-            )
-            text += ", with " + ", ".join(
-                f"{label} ({count:,})"
-                for label, count in zip(self.dataset.labels[:MOST_LABELS], counts, strict=False)
-            )
-            text += f", and {len(counts) - MOST_LABELS:,} more" * (len(counts) > MOST_LABELS)
-        print(text, file=sys.stderr)
+        print(f"{path}: {self._describe(examples)}", file=sys.stderr)
         print(
             f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for "
             f"development (--dev_fraction={fraction:g})",
             file=sys.stderr,
         )
         return examples, is_dev
+
+    def _describe(self, examples):
+        """Returns a summary of the rows, the columns, and the labels of data_file."""
+        layout = self.dataset.first_split
+        names = [name for name in (layout.text_a, layout.text_b) if name]
+        text = f"{len(examples):,} rows; texts: {tables.list_names(names)}; labels: {layout.label}"
+        labels = self.dataset.labels
+        if examples.labels.ndim == 1 and labels:
+            counts = np.bincount(examples.labels[examples.labels >= 0], minlength=len(labels))
+            text += ", with " + ", ".join(
+                f"{label} ({count:,})"
+                for label, count in zip(labels[:MOST_LABELS], counts, strict=False)
+            )
+            if len(counts) > MOST_LABELS:
+                text += f", and {len(counts) - MOST_LABELS:,} more"
+        return text
 
     def read(self, split, tokenizer):
         """See TaskData."""
@@ -294,11 +286,9 @@ class ClassifierData(TaskData):
         return features
 
     def _read_windows(self, examples, tokenizer):
-        """Returns the features of examples that are read in windows, and notes about them, a
-        list of str."""
+        """Returns the features of windows of examples, and notes about them, a list of str."""
         max_windows = self.window_settings["max_windows"]
-        notes = []
-        features, counts, was_cut = text_features.convert_texts_to_windows(
+        windows = text_features.convert_texts_to_windows(
             examples.text_a,
             examples.text_b,
             tokenizer,
@@ -306,18 +296,20 @@ class ClassifierData(TaskData):
             self.window_settings["window_stride"],
             max_windows,
         )
+        counts = windows.counts
+        notes = []
         if counts.max() > 1:
             notes.append(
                 f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
                 f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows "
                 f"on average, at most {counts.max()}"
             )
-        if was_cut.any():
+        if windows.was_cut.any():
             notes.append(
-                f"{np.count_nonzero(was_cut):,} rows are truncated, because they do not fit into "
-                f"{max_windows} windows or their first text is too long"
+                f"{np.count_nonzero(windows.was_cut):,} rows are truncated, because they do not "
+                f"fit into {max_windows} windows or their first text is too long"
             )
-        return features, notes
+        return windows.features, notes
 
     def _read_unlabeled(self, path, tokenizer):
         decoder = LineDecoder()
@@ -326,15 +318,16 @@ class ClassifierData(TaskData):
         decoder.tell(path)
         for number, row in enumerate(rows, 1):
             if len(row) != 1 + is_pair:
+                required = "two texts, separated by a tab," if is_pair else "one text"
                 raise InputError(
                     f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the "
-                    "teacher requires "
-                    f"{'two texts, separated by a tab,' if is_pair else 'one text'} per line"
+                    f"teacher requires {required} per line"
                 )
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-        return text_features.convert_texts_to_features(
+        features, _ = text_features.convert_texts_to_features(
             texts[0], texts[1] if is_pair else None, tokenizer, self.max_seq_length
-        )[0]
+        )
+        return features
 
     @property
     def training_files(self):
@@ -358,7 +351,7 @@ class ClassifierData(TaskData):
         settings = dataclasses.replace(
             self.settings, task_name=self.dataset.name, **self.window_settings
         )
-        if self.dataset.name == glue.CUSTOM:
+        if self.dataset.name == datasets.CUSTOM:
             layout = self.dataset.first_split
             settings = dataclasses.replace(
                 settings, text_a_column=layout.text_a, label_column=layout.label
@@ -367,32 +360,32 @@ class ClassifierData(TaskData):
 
 
 def _find_dataset(task, metadata):
-    """Returns the data_prep.tasks.glue.Dataset for the settings.
-
-    Raises InputError if it does not exist.
+    """Returns the data_prep.tasks.datasets.Dataset for the settings.
 
     Custom tasks use the labels of the training file, or the model's labels if there is a model with
     label names.
+
+    Raises:
+      InputError: If the dataset does not exist, or if its labels differ from the model's.
     """
-    if task.data_file or task.task_name == glue.CUSTOM:
+    if task.data_file or task.task_name == datasets.CUSTOM:
         has_names = metadata and not metadata.has_generic_labels
-        dataset = glue.create_custom_task(
+        dataset = create_custom_task(
             task.data_dir or "",
             task.text_a_column,
             task.text_b_column,
             task.label_column,
-            task.data_file,
+            file=task.data_file,
             labels=metadata.labels if has_names else (),
             regression=task.regression,
             label_separator=task.label_separator,
         )
         if metadata and len(metadata.labels) != len(dataset.labels):
-            name, path = (
-                ("data_file", task.data_file) if task.data_file else ("data_dir", task.data_dir)
-            )
+            name = "data_file" if task.data_file else "data_dir"
             raise InputError(
-                f"`{name}`={path}: the model has {len(metadata.labels)} labels, but the data "
-                f"has {len(dataset.labels)}; use the data of the task that the model was trained on"
+                f"`{name}`={getattr(task, name)}: the model has {len(metadata.labels)} labels, "
+                f"but the data has {len(dataset.labels)}; use the data of the task that the model "
+                "was trained on"
             )
         return dataset
     dataset = glue.find_task(task.task_name)
@@ -403,41 +396,5 @@ def _find_dataset(task, metadata):
     if metadata is None or metadata.labels == dataset.labels:
         return dataset
     return dataclasses.replace(
-        dataset, labels=order_labels(dataset.name, dataset.labels, metadata.labels)
+        dataset, labels=glue.order_labels(dataset.name, dataset.labels, metadata.labels)
     )
-
-
-def order_labels(task_name, labels, model_labels):
-    """Returns the labels of a published task in the order of a model's outputs.
-
-    Models on Hugging Face's hub have the label names of its datasets, or no names, in any order.
-
-    Args:
-      task_name: str. Name of the published task.
-      labels: Tuple of str. Labels of the task.
-      model_labels: Tuple of str. Labels of the model.
-
-    Returns:
-      Tuple of str. `labels` in the order of the model, or unchanged if the model's labels have no
-      names.
-
-    Raises:
-      InputError: If the model has other labels, or another number of them.
-    """
-    if len(model_labels) == len(labels):
-        if all(map(GENERIC_LABEL.fullmatch, model_labels)):
-            return labels
-        known = {_normalize(name): label for name, label in HUB_NAMES.get(task_name, {}).items()}
-        known |= {_normalize(label): label for label in labels}
-        in_order = tuple(known.get(_normalize(name)) for name in model_labels)
-        if {*in_order} == {*labels}:
-            return in_order
-    predicted, required = (", ".join(names) or "a number" for names in (model_labels, labels))
-    raise InputError(
-        f"`task_name`={task_name}: the model was trained for another task; it predicts "
-        f"{predicted}, but the task requires {required}"
-    )
-
-
-def _normalize(name):
-    return re.sub(r"[^a-z0-9]", "", name.lower())

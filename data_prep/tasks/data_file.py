@@ -1,5 +1,4 @@
-"""One file of one's own data: which columns are the texts and the labels, and which rows are for
-development."""
+"""The columns of the texts and the labels in a file of your own, and the rows for development."""
 
 import numpy as np
 
@@ -40,10 +39,18 @@ SEED = 12345  # The development rows are the same in all runs, whatever their se
 
 
 def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
-    """Returns the names of the columns of the first text and of the label in a file with a header.
+    """Finds the columns of the first text and of the label in a file with a header.
 
     A column that is not given is the first of TEXTS or LABELS in the header, or, if the file has
-    only two columns of which one is known, the other. Without `has_labels`, the label may be None.
+    only two columns of which one is known, the other.
+
+    Args:
+      path: Path of the file.
+      text_a, text_b, label: str or None. Known columns of the texts and of the label.
+      has_labels: bool. Whether a label is required.
+
+    Returns:
+      Tuple `(text_a, label)` of the names. Without `has_labels`, the label may be None.
 
     Raises:
       InputError: If a column is not found. The message lists the columns.
@@ -79,8 +86,9 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
 
 
 def choose_development_rows(labels, fraction):
-    """Chooses rows for development: the same fraction of each label, at least one row of a label
-    with several.
+    """Chooses rows for development, the same fraction of each label.
+
+    It is at least one row of a label with several rows.
 
     Args:
       labels: int32 [n], one per row. Other labels are not considered.
@@ -89,9 +97,9 @@ def choose_development_rows(labels, fraction):
     Returns:
       bool [n].
     """
-    strata = (
-        labels if labels.ndim == 1 and labels.dtype == np.int32 else np.zeros(len(labels), np.int32)
-    )
+    strata = np.zeros(len(labels), np.int32)
+    if labels.ndim == 1 and labels.dtype == np.int32:
+        strata = labels
     is_chosen = np.zeros(len(labels), bool)
     generator = np.random.default_rng(SEED)
     for label in np.unique(strata):

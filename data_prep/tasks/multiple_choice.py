@@ -1,6 +1,6 @@
-"""Data for multiple choice (section 4.4 of the paper: SWAG.
+"""Data for multiple choice, from SWAG's CSV files and RACE's JSON files.
 
-Also RACE), from SWAG's CSV files and RACE's JSON files.
+Section 4.4 of the paper: SWAG.
 
 Questions are Examples whose `text_b` is a list of choices, equally many for each question. Their
 guids are the row index in SWAG, and the article ID and question number in RACE. Their labels are
@@ -27,7 +27,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json, replace_surrogates
 from data_prep.tasks import tables
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
-from data_prep.tasks.glue import Examples
+from data_prep.tasks.datasets import Examples
 from data_prep.tasks.text_features import convert_texts_to_features, describe_truncated
 
 QUESTIONS_FILE = (
@@ -68,7 +68,7 @@ class Settings(TaskSettings):
 class MultipleChoiceData(TaskData):
     """See TaskData.
 
-    Examples are data_prep.tasks.glue.Examples, whose `text_b` is a list of choices.
+    Examples are data_prep.tasks.datasets.Examples, whose `text_b` is a list of choices.
     """
 
     Settings = Settings
@@ -103,13 +103,17 @@ class MultipleChoiceData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         questions = READERS[self.settings.data_format](path, has_labels=False)
-        return self._convert(questions, tokenizer)[0]
+        features, _ = self._convert(questions, tokenizer)
+        return features
 
     def _convert(self, questions, tokenizer):
-        """Returns the features of questions, int32 [n, choices, S], and the length of each choice,
-        int64 [n * choices].
+        """Converts questions, each choice of which is a pair with the question.
 
-        Each choice is a pair with the question, as in `convert_texts_to_features`.
+        See `convert_texts_to_features`.
+
+        Returns:
+          Tuple `(features, lengths)`: features, int32 [n, choices, S]; lengths of the choices,
+          int64 [n * choices].
         """
         num_choices = len(questions.text_b[0])
         flat, lengths = convert_texts_to_features(
@@ -118,10 +122,11 @@ class MultipleChoiceData(TaskData):
             tokenizer,
             self.max_seq_length,
         )
-        return {
+        features = {
             name: values.reshape(-1, num_choices, self.max_seq_length)
             for name, values in flat.items()
-        }, lengths
+        }
+        return features, lengths
 
     @property
     def training_files(self):
@@ -130,8 +135,9 @@ class MultipleChoiceData(TaskData):
 
 
 def read_swag(path, has_labels=True):
-    """Reads a file with columns named sent1, sent2, ending0, ending1, ..., and label if it has
-    answers.
+    """Reads a file with the columns of SWAG.
+
+    They are named sent1, sent2, ending0, ending1, ..., and label if the file has answers.
 
     Args:
       path: Path of the file.
@@ -148,7 +154,8 @@ def read_swag(path, has_labels=True):
     decoder = files.LineDecoder()
     rows = tables.read_rows(path, decoder)
     header = next(rows, (1, []))[1]
-    first, second = (tables.find_position(name, header, path) for name in ("sent1", "sent2"))
+    first = tables.find_position("sent1", header, path)
+    second = tables.find_position("sent2", header, path)
     endings = []
     while (name := f"ending{len(endings)}") in header:
         endings.append(header.index(name))
@@ -174,8 +181,9 @@ def read_swag(path, has_labels=True):
 
 
 def read_race(path, has_labels=True):
-    """Reads JSON files of one article each, with the keys article, questions, options, and answers
-    ("A", "B", ...).
+    """Reads JSON files of one article each, with the keys of RACE.
+
+    They are article, questions, options, and answers ("A", "B", ...).
 
     Args:
       path: Path of a file, or of a directory to search recursively for .json and .txt files, in

@@ -48,8 +48,9 @@ def read_rows(path, decoder=None):
 
 
 def read_lines(path, decoder):
-    """Yields the lines of a file with their ends, which are only at \\n: texts may contain other
-    line ends of Python.
+    """Yields the lines of a file with their ends.
+
+    Lines end only at \\n: texts may contain other line ends of Python.
 
     Args:
       path: Path of the file.
@@ -72,23 +73,18 @@ def is_csv(path):
 
 def check_width(path, line, fields, width):
     """Raises InputError with file and line unless a row has `width` fields, as the header has."""
-    if len(fields) != width:
-        advice = (
-            "enclose texts that contain commas in double quotes"
-            if is_csv(path)
-            else "texts cannot contain tabs"
-        )
-        raise InputError(
-            f"{path}:{line}: must have {width} columns, but has {len(fields)}"
-            + f"; {advice}" * (len(fields) > width)
-        )
+    if len(fields) == width:
+        return
+    advice = ""
+    if len(fields) > width and is_csv(path):
+        advice = "; enclose texts that contain commas in double quotes"
+    elif len(fields) > width:
+        advice = "; texts cannot contain tabs"
+    raise InputError(f"{path}:{line}: must have {width} columns, but has {len(fields)}{advice}")
 
 
 def list_names(names):
-    """Joins names of columns or labels for a message.
-
-    Quotes a name that would be ambiguous without quotes.
-    """
+    """Joins names of columns or labels for a message, and quotes ambiguous ones."""
     return ", ".join(
         repr(name) if re.search(r"[\s,]", name) or not name else name for name in names
     )
@@ -97,7 +93,8 @@ def list_names(names):
 def find_position(column, header, path):
     """Returns the 0-based position of a column by its name in the header.
 
-    InputError lists the names.
+    Raises:
+      InputError: If the column does not exist. The message lists the names.
     """
     if column not in header:
         raise InputError(
@@ -115,7 +112,7 @@ def _read_tsv_rows(lines):
 def read_objects(path, decoder):
     """Yields (line number, dict) of a file with a JSON object per line, without empty lines.
 
-    Arguments: see read_lines.
+    For arguments, see `read_lines`.
 
     Raises:
       InputError: If the file is missing, or a line is not a JSON object. The message names the
@@ -148,14 +145,10 @@ def _read_json_rows(objects, path):
 
 
 def _to_text(value):
-    """Returns the text of a JSON value: a string itself, and other values as in JSON."""
-    return (
-        replace_surrogates(value)
-        if isinstance(value, str)
-        else ""
-        if value is None
-        else json.dumps(value)
-    )
+    """Returns the text of a JSON value: a string itself, "" for null, and others as in JSON."""
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    return "" if value is None else json.dumps(value)
 
 
 def _read_csv_rows(lines, path):

@@ -1,5 +1,9 @@
-"""Features of texts and pairs of texts for classifiers and multiple choice: truncated, or in
-overlapping windows."""
+"""Features of texts and pairs of texts for classifiers and multiple choice.
+
+Texts are truncated, or divided into overlapping windows.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -8,6 +12,21 @@ from bert_tf import tokenization
 from bert_tf.errors import InputError
 
 ROWS_AT_A_TIME = 1024
+
+
+class TextWindows(NamedTuple):
+    """Texts in windows: n rows, each with up to W windows of length S.
+
+    Attributes:
+      features: Dict of "input_ids", "input_mask", and "segment_ids" as in
+        `convert_texts_to_features`, int32 [n, W, S]. Absent windows are 0.
+      counts: int64 [n]. Number of windows of each row, of which W is the maximum.
+      was_cut: bool [n]. Whether a part of the row is in no window.
+    """
+
+    features: dict
+    counts: np.ndarray
+    was_cut: np.ndarray
 
 
 def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
@@ -60,11 +79,7 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
       max_windows: int. Maximum number of windows of a text.
 
     Returns:
-      Tuple `(features, counts, was_cut)`. Features: dict of "input_ids", "input_mask", and
-      "segment_ids" as in `convert_texts_to_features`, int32 [n, W, S]. W is the maximum number of
-      windows of a row; absent windows are 0.
-      Counts: int64 [n], number of windows of each row. `was_cut`: bool [n], whether a part of the
-        row is in no window.
+      TextWindows.
 
     Raises:
       InputError: See `check_length`.
@@ -96,12 +111,11 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
     }
     for name, values in features.items():
         values[rows, numbers] = np.concatenate([part[name] for part in parts])
-    return features, counts, np.concatenate(was_cut)
+    return TextWindows(features, counts, np.concatenate(was_cut))
 
 
 def check_length(is_pair, max_seq_length):
-    """Raises InputError if `max_seq_length` has no space for a token of a text, or of both texts
-    of a pair."""
+    """Raises InputError if `max_seq_length` has no space for a token of a text or of both texts."""
     shortest = 5 if is_pair else 3
     if max_seq_length < shortest:
         raise InputError(

@@ -7,8 +7,8 @@ import numpy as np
 
 from bert_tf import losses
 from bert_tf.errors import InputError
-from data_prep.tasks import glue
-from data_prep.tasks.classifier import ClassifierData, order_labels
+from data_prep.tasks import datasets, glue
+from data_prep.tasks.classifier import ClassifierData
 from run.evaluation import glue_submission, metrics, plots, results
 from run.tasks.base import Task
 
@@ -66,7 +66,7 @@ class ClassifierTask(Task):
             known_labels = known_labels[:, : predictions.shape[1]]
             predictions = np.pad(predictions, [(0, 0), (0, labels.shape[1] - predictions.shape[1])])
         loss = float(self._equal_loss(known_outputs, {"label_ids": known_labels})["loss"])
-        if self._dataset.name != glue.CUSTOM and not any(self._label_kind):
+        if self._dataset.name != datasets.CUSTOM and not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {
             **metrics.score(self._dataset.metrics, labels, predictions),
@@ -110,11 +110,11 @@ class ClassifierTask(Task):
             )
 
     def has_labels(self, labels):
-        if self._dataset.name == glue.CUSTOM:
+        if self._dataset.name == datasets.CUSTOM:
             return super().has_labels(labels)
         try:
             return (
-                order_labels(self._dataset.name, self._dataset.labels, labels)
+                glue.order_labels(self._dataset.name, self._dataset.labels, labels)
                 == self._dataset.labels
             )
         except InputError:
@@ -124,7 +124,7 @@ class ClassifierTask(Task):
     def _known_rows(self):
         """Rows of the development data whose label the model knows: slice, or bool [n]."""
         labels = self.features["dev"]["label_ids"]
-        return slice(None) if any(self._label_kind) else labels != glue.UNKNOWN_LABEL
+        return slice(None) if any(self._label_kind) else labels != datasets.UNKNOWN_LABEL
 
     @property
     def _published_ids(self):

@@ -1,10 +1,10 @@
-"""Published layouts of GLUE, XNLI, and SICK, and custom files."""
+"""Published layouts of GLUE, XNLI, and SICK."""
 
 import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import glue
+from data_prep.tasks import datasets, glue
 
 
 def row(*fields):
@@ -96,13 +96,13 @@ def test_published_layouts(tmp_path, write, name):
     file, rows, (text_a, text_b, labels, guids), test_row, expected_test = LAYOUTS[name]
     task = glue.find_task(name.upper())
     write(file, "\n".join([*([] if name == "cola" else ["header"]), *rows]).replace("|", "\t"))
-    examples = glue.read_examples(task, str(tmp_path), file.removesuffix(".tsv").split("_")[0])
+    examples = datasets.read_examples(task, str(tmp_path), file.removesuffix(".tsv").split("_")[0])
     assert (examples.text_a, examples.text_b, examples.guids) == (text_a, text_b, guids)
     assert examples.labels.dtype == (np.float32 if task.regression else np.int32)
     assert examples.labels.tolist() == labels
 
     write(TEST_FILES.get(name, "test.tsv"), f"header\n{test_row}".replace("|", "\t"))
-    examples = glue.read_examples(task, str(tmp_path), "test")
+    examples = datasets.read_examples(task, str(tmp_path), "test")
     assert (examples.text_a, examples.text_b, examples.guids) == expected_test
     assert examples.labels is None
 
@@ -112,11 +112,11 @@ def test_diagnostic_data_is_only_predicted(tmp_path, write):
         "diagnostic.tsv",
         row("index", "sentence1", "sentence2") + row("0", "a", "b") + row("1", "c", "d"),
     )
-    examples = glue.read_examples(glue.find_task("AX"), str(tmp_path), "test")
+    examples = datasets.read_examples(glue.find_task("AX"), str(tmp_path), "test")
     assert (examples.text_a, examples.text_b, examples.labels) == (["a", "c"], ["b", "d"], None)
     assert examples.guids == ["test-0", "test-1"]
     with pytest.raises(InputError, match="task ax has no split 'train'; must be one of test"):
-        glue.read_examples(glue.TASKS["ax"], str(tmp_path), "train")
+        datasets.read_examples(glue.TASKS["ax"], str(tmp_path), "train")
 
 
 def test_xnli_reads_one_language(tmp_path, write):
@@ -129,17 +129,17 @@ def test_xnli_reads_one_language(tmp_path, write):
         row(*["header"] * 9) + row("de", "neutral", *XNLI_ROW) + row("zh", "entailment", *XNLI_ROW),
     )
     task = glue.TASKS["xnli"]
-    train = glue.read_examples(task, str(tmp_path), "train")
+    train = datasets.read_examples(task, str(tmp_path), "train")
     assert (train.text_a, train.text_b, train.labels.tolist()) == (["a", "c"], ["b", "d"], [0, 2])
-    dev = glue.read_examples(task, str(tmp_path), "dev")
+    dev = datasets.read_examples(task, str(tmp_path), "dev")
     assert (dev.text_a, dev.labels.tolist(), dev.guids) == (["a b"], [1], ["dev-2"])
-    assert glue.read_examples(
+    assert datasets.read_examples(
         glue.create_xnli_task("de"), str(tmp_path), "dev"
     ).labels.tolist() == [2]
     with pytest.raises(InputError, match=r"contains no multinli/multinli\.train\.ur\.tsv; "):
-        glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "train")
+        datasets.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "train")
     with pytest.raises(InputError, match=r"dev\.tsv: contains no rows with 'ur' in column 1$"):
-        glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "dev")
+        datasets.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "dev")
 
 
 def test_sick_in_one_file(tmp_path, write):
@@ -160,7 +160,7 @@ def test_sick_in_one_file(tmp_path, write):
     )
     write("SICK.txt", header + "".join(row(*fields, *"123456", part) for *fields, part in rows))
     write("SICK_train.txt", "another format\n")
-    read = lambda name, split: glue.read_examples(
+    read = lambda name, split: datasets.read_examples(
         glue.create_sick_task(name, str(tmp_path)), str(tmp_path), split
     )
     train = read("sick_e", "train")
@@ -182,7 +182,7 @@ def test_sick_in_one_file(tmp_path, write):
 
 def test_only_line_feeds_end_lines(tmp_path, write):
     write("train.tsv", "\ufeffsentence\tlabel\r\na\u2028b\x85c\rd\t1\r\n\ne\t0")
-    examples = glue.read_examples(glue.TASKS["sst-2"], str(tmp_path), "train")
+    examples = datasets.read_examples(glue.TASKS["sst-2"], str(tmp_path), "train")
     assert examples.text_a == ["a\u2028b\x85c\rd", "e"]
     assert examples.labels.tolist() == [1, 0]
 
@@ -195,10 +195,10 @@ def test_faulty_lines_are_counted(tmp_path, write):
         + row("4", "1", "2", "a", "", "0")
         + row("5", "1", "2", " ", "b", "0"),
     )
-    examples = glue.read_examples(glue.TASKS["qqp"], str(tmp_path), "train")
+    examples = datasets.read_examples(glue.TASKS["qqp"], str(tmp_path), "train")
     assert (len(examples), examples.num_broken, examples.num_empty) == (2, 1, 2)
     write("train.tsv", b"\xef\xbb\xbfsentence\tlabel\ncaf\xe9\t1\ntea\t0\n")
-    examples = glue.read_examples(glue.TASKS["sst-2"], str(tmp_path), "train")
+    examples = datasets.read_examples(glue.TASKS["sst-2"], str(tmp_path), "train")
     assert (examples.text_a, examples.labels.tolist(), examples.num_garbled) == (
         ["caf", "tea"],
         [1, 0],
@@ -235,7 +235,7 @@ def test_faulty_lines_are_counted(tmp_path, write):
 def test_invalid_rows(tmp_path, write, task, text, message):
     write("train.tsv", text)
     with pytest.raises(InputError, match=message):
-        glue.read_examples(glue.TASKS[task], str(tmp_path), "train")
+        datasets.read_examples(glue.TASKS[task], str(tmp_path), "train")
 
 
 def test_names_of_tasks():
@@ -245,130 +245,3 @@ def test_names_of_tasks():
         glue.find_task("mprc")
     assert glue.find_task("STSB") is glue.TASKS["sts-b"]
     assert glue.find_task("SICK-E") is glue.TASKS["sick_e"]
-
-
-def test_labels_that_the_training_data_lacks(tmp_path, write):
-    """They count as misclassified if that is allowed and other rows have known labels.
-
-    Empty labels never are.
-    """
-    write("train.tsv", "text\tlabel\na\tx\nb\ty\n")
-    write("dev.tsv", "text\tlabel\na\ty\nb\tz\n")
-    task = glue.create_custom_task(str(tmp_path), "text")
-    dev = glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
-    assert (dev.labels.tolist(), dev.num_unknown) == ([1, glue.UNKNOWN_LABEL], 1)
-    for rows, allow, message in (
-        ("a\ty\nb\tz\n", False, "dev.tsv:3: unknown label 'z'; must be one of x, y"),
-        ("a\ty\nb\t \n", True, "dev.tsv:3: unknown label ''"),
-        ("a\tz\n", True, "dev.tsv: contains none of the labels x, y; check the label column"),
-    ):
-        write("dev.tsv", f"text\tlabel\n{rows}")
-        with pytest.raises(InputError, match=message):
-            glue.read_examples(task, str(tmp_path), "dev", allow_unknown=allow)
-
-
-def test_several_labels_of_which_the_training_data_lacks_some(tmp_path, write):
-    """They are an additional column, which no prediction has."""
-    write("train.tsv", "text\tlabel\na\tx, y\nb\t\n")
-    write("dev.tsv", "text\tlabel\na\ty, z\nb\t\nc\tx\n")
-    task = glue.create_custom_task(str(tmp_path), "text", label_separator=",")
-    dev = glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
-    assert (dev.labels.tolist(), dev.num_unknown) == ([[0, 1, 1], [0, 0, 0], [1, 0, 0]], 1)
-    assert glue.read_examples(task, str(tmp_path), "train", allow_unknown=True).labels.tolist() == [
-        [1, 1],
-        [0, 0],
-    ]
-    with pytest.raises(InputError, match=r"dev.tsv:2: unknown label 'z'; must be one of x, y"):
-        glue.read_examples(task, str(tmp_path), "dev")
-    write("dev.tsv", "text\tlabel\na\ty; z\nb\t\n")
-    with pytest.raises(
-        InputError, match=r"dev.tsv: contains none of the labels x, y; check the label column"
-    ):
-        glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
-
-
-@pytest.mark.parametrize("placeholder", ["-1", "", "?"])
-@pytest.mark.parametrize("arguments", [{}, {"regression": True}, {"label_separator": ","}])
-def test_labels_of_a_test_file_are_not_read(tmp_path, write, placeholder, arguments):
-    write("train.tsv", "text\tlabel\na\t1\nb\t2\n")
-    write("test.tsv", f"text\tlabel\nc\t{placeholder}\n")
-    task = glue.create_custom_task(str(tmp_path), "text", **arguments)
-    test = glue.read_examples(task, str(tmp_path), "test")
-    assert (test.text_a, test.labels) == (["c"], None)
-
-
-def test_custom_task_with_named_columns(tmp_path, write):
-    """Whole numbers as labels are sorted by value. A TSV file comes before a CSV file."""
-    write("train.csv", 'id,stars,title,body\n1,10,"a, b","c\n""d"""\n2,9,b,e\n')
-    write("test.csv", "id,title,body\n")
-    write("test.tsv", "id\ttitle\tbody\n5\ta\tf\n")
-    task = glue.create_custom_task(str(tmp_path), "title", "body", "stars")
-    assert (task.labels, task.metrics) == (("9", "10"), ("accuracy", "macro_f1"))
-    train = glue.read_examples(task, str(tmp_path), "train")
-    assert (train.text_a, train.text_b) == (["a, b", "b"], ['c\n"d"', "e"])
-    assert train.labels.tolist() == [1, 0]
-    test = glue.read_examples(task, str(tmp_path), "test")
-    assert (test.text_a, test.text_b, test.labels) == (["a"], ["f"], None)
-
-
-@pytest.mark.parametrize(
-    ("rows", "arguments", "labels", "metrics", "values"),
-    [
-        (
-            row("a", "x|z") + row("b", "") + row("c", "y | x"),
-            {"label_separator": "|"},
-            ("x", "y", "z"),
-            ("micro_f1", "macro_f1"),
-            [[1, 0, 1], [0, 0, 0], [1, 1, 0]],
-        ),
-        (
-            row("a", "x ") + row("b", "x") + row("c", " y"),
-            {},
-            ("x", "y"),
-            ("accuracy", "macro_f1"),
-            [0, 0, 1],
-        ),
-        (row("a", "-1.5e2"), {"regression": True}, (), ("pearson", "spearman"), [-150.0]),
-        # Labels with too many digits for a number are sorted as text.
-        (
-            row("a", "1" * 5000) + row("b", "9") + row("c", "10"),
-            {},
-            ("10", "1" * 5000, "9"),
-            ("accuracy", "macro_f1"),
-            [1, 2, 0],
-        ),
-    ],
-)
-def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, labels, metrics, values):
-    write("train.tsv", row("text", "label") + rows)
-    task = glue.create_custom_task(str(tmp_path), "text", **arguments)
-    assert (task.labels, task.metrics) == (labels, metrics)
-    assert glue.read_examples(task, str(tmp_path), "train").labels.tolist() == values
-
-
-@pytest.mark.parametrize(
-    ("rows", "column", "message"),
-    [
-        (
-            row("a", "1"),
-            "txt",
-            r"train\.tsv:1: column 'txt' does not exist; must be one of text, label$",
-        ),
-        (
-            row("a", "1") + row("a", "tab", "1"),
-            "text",
-            r"train\.tsv:3: must have 2 columns, but has 3",
-        ),
-        (row("a", "1") + row("b", " "), "text", r"train\.tsv:3: the label is empty"),
-        (
-            row("a", "1") * 2,
-            "text",
-            r"train\.tsv: all rows have the label '1'; check the label column",
-        ),
-        ("", "text", r"train\.tsv: contains no labels"),
-    ],
-)
-def test_invalid_custom_files(tmp_path, write, rows, column, message):
-    write("train.tsv", row("text", "label") + rows)
-    with pytest.raises(InputError, match=message):
-        glue.create_custom_task(str(tmp_path), column)

@@ -64,16 +64,14 @@ def test_windows_by_hand_in_several_batches(tokenizer, monkeypatch):
     monkeypatch.setattr(text_features, "ROWS_AT_A_TIME", 2)
     cls = 2
     sep = 3
-    a = 5
-    b = 6
-    c = 7
-    f = 10
-    features, counts, was_cut = text_features.convert_texts_to_windows(
+    a, b, c, *_, f = range(5, 11)
+    windows = text_features.convert_texts_to_windows(
         ["a", "a b c d", "f"], None, tokenizer, 4, stride=1, max_windows=2
     )
-    assert features["input_ids"].tolist() == [
+    assert windows.features["input_ids"].tolist() == [
         [[cls, a, sep, 0], [0] * 4],
         [[cls, a, b, sep], [cls, b, c, sep]],
         [[cls, f, sep, 0], [0] * 4],
     ]
-    assert (counts.tolist(), was_cut.tolist()) == ([1, 2, 1], [False, True, False])
+    assert windows.counts.tolist() == [1, 2, 1]
+    assert windows.was_cut.tolist() == [False, True, False]

@@ -8,7 +8,7 @@ from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classifier
-from data_prep.tasks.classifier import order_labels
+from data_prep.tasks.glue import order_labels
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.tasks.classifier import ClassifierTask
 
