@@ -62,22 +62,13 @@ def run(settings):
         formats.detect_format(path) if settings.format == "auto" else settings.format
         for path in input_files
     ]
-    total = sum(files.at(path).size() for path in input_files)
+    num_bytes = sum(files.at(path).size() for path in input_files)
     counts = Counts()
     decoder = LineDecoder()
     files.at(settings.output_dir).make_dirs()
     with contextlib.ExitStack() as stack:
         outputs = [stack.enter_context(new_file(path, "wb")) for path in output_files]
-        bar = stack.enter_context(
-            tqdm.tqdm(
-                desc="splitting",
-                total=total,
-                unit="B",
-                unit_scale=True,
-                file=sys.stderr,
-                mininterval=0.2 if sys.stderr.isatty() else 10,
-            )
-        )
+        bar = stack.enter_context(_create_bar(num_bytes))
         documents = (
             sentences
             for path, text_format in zip(input_files, text_formats, strict=True)
@@ -101,6 +92,18 @@ def run(settings):
     if decoder.num_garbled:
         announce(f"note: {describe_dropped_bytes(decoder.num_garbled)}")
     return counts
+
+
+def _create_bar(num_bytes):
+    """Creates the progress bar for this many bytes, which is redrawn rarely in a log."""
+    return tqdm.tqdm(
+        desc="splitting",
+        total=num_bytes,
+        unit="B",
+        unit_scale=True,
+        file=sys.stderr,
+        mininterval=0.2 if sys.stderr.isatty() else 10,
+    )
 
 
 def _announce_counts(counts, seconds):

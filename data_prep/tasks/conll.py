@@ -1,6 +1,4 @@
-"""Sentences with a label per word, from columns like CoNLL-2003 or from treebanks.
-
-Predictions to files.
+"""Files with a label per word, columns like CoNLL-2003 or treebanks: sentences and predictions.
 
 A file has one word per row. An empty line ends a sentence.
 
@@ -67,7 +65,7 @@ class Sentences:
 
 
 def read_sentences(path, token_column=0, label_column=None):
-    """Reads a file with columns, or a treebank. The tree can be unspecified.
+    """Reads a file with columns, or a treebank, whose tree can be unspecified.
 
     Args:
       path: Path of the file.
@@ -113,8 +111,10 @@ def is_treebank(path):
 
 
 def read_rows(path, decoder):
-    """Yields `tables.read_lines` without line ends, and without spaces around rows of columns
-    separated by spaces."""
+    """Yields the rows of a file, without line ends and without spaces around space-separated rows.
+
+    For arguments, see `tables.read_lines`.
+    """
     for line in tables.read_lines(path, decoder):
         row = line.rstrip("\r\n")
         yield row if "\t" in row or is_treebank(path) else row.strip(" ")
@@ -231,7 +231,10 @@ def find_label_names(sentences):
     if not are_entity_labels(names):
         return tuple(sorted(names))
     types = sorted({name.split("-", 1)[1] for name in names - {OUTSIDE}})
-    return OUTSIDE, *(f"{prefix}-{type_}" for type_ in types for prefix in "BI")
+    names = [OUTSIDE]
+    for type_ in types:
+        names += [f"B-{type_}", f"I-{type_}"]
+    return tuple(names)
 
 
 def write_predictions(path, sentences, labels, column=None):

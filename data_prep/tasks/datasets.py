@@ -166,8 +166,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
     check_exists(path, data_dir, layout.file, advises_data_file=split != "test")
-    ids = {label: number for number, label in enumerate(task.labels)}
-    ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
+    ids = _number_labels(task)
     has_labels = layout.label is not None and split != "test"
     decoder = files.LineDecoder()
     guids = []
@@ -189,9 +188,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
             except InputError as error:
                 raise InputError(f"{path}:{line}: {error}") from error
     if not guids:
-        selection = (
-            f" with {layout.only[1]!r} in column {layout.only[0] + 1}" if layout.only else ""
-        )
+        selection = _describe_selection(layout)
         raise InputError(f"{path}: contains no rows{selection}")
     num_unknown = 0
     if has_labels:
@@ -283,6 +280,20 @@ def check_exists(path, data_dir, names, advises_data_file=True):
             "; for one file of your own data (CSV, TSV, or JSON lines), set `data_file` instead"
         )
     raise InputError(f"contains no {names}{advice}", "data_dir", data_dir)
+
+
+def _number_labels(task):
+    """Returns dict of the name of a label in the files of a Dataset to its ID."""
+    ids = {label: number for number, label in enumerate(task.labels)}
+    return ids | {in_file: ids[label] for in_file, label in task.renamed_labels}
+
+
+def _describe_selection(layout):
+    """Returns the end of a message about the rows that a Split selects, "" if it selects all."""
+    if not layout.only:
+        return ""
+    column, value = layout.only
+    return f" with {value!r} in column {column + 1}"
 
 
 def _parse_label(text, task, ids, allow_unknown):

@@ -1,6 +1,6 @@
-"""Data for question answering with spans of a context (sections 4.2 and 4.3 of the paper: SQuAD.
+"""Data for question answering with spans of a context: SQuAD and KorQuAD.
 
-Also KorQuAD).
+Sections 4.2 and 4.3 of the paper: SQuAD.
 """
 
 import collections
@@ -117,7 +117,8 @@ class SpanLabelerData(TaskData):
 
     def _read_examples(self, split):
         """Reads the examples of a split, and prints notes about them to standard error."""
-        (_, path), counts = self._file(split), collections.Counter()
+        _, path = self._file(split)
+        counts = collections.Counter()
         examples = squad.read_examples(
             path, split == "train", self.settings.version_2_with_negative, counts
         )
@@ -137,9 +138,11 @@ class SpanLabelerData(TaskData):
         return {name: arrays[name] for name in ID_FEATURES}
 
     def write_records(self, path, tokenizer):
-        """Writes the windows of the training examples, shuffled, to a TFRecord file.
+        """Writes the windows of the training examples, shuffled; returns their number.
 
-        Returns their number.
+        Args:
+          path: Path of the TFRecord file.
+          tokenizer: BertTokenizer.
         """
         random.Random(SHUFFLE_SEED).shuffle(self.examples("train"))
         return squad.write_records(
@@ -147,13 +150,17 @@ class SpanLabelerData(TaskData):
         )
 
     def convert(self, split, tokenizer):
-        """Yields the windows of a split and prints their number at the end.
+        """Yields the windows of a split, and prints their number at the end.
 
-        Raises InputError if there are none.
+        Raises:
+          InputError: If there are none.
         """
-        (name, path), counts = self._file(split), collections.Counter()
+        name, path = self._file(split)
+        counts = collections.Counter()
         examples = self.examples(split)
-        yield from self._create_windows(examples, tokenizer, split == "train", counts)
+        yield from self._create_windows(
+            examples, tokenizer, is_training=split == "train", counts=counts
+        )
         if not counts["windows"]:
             raise InputError(f"`{name}`={path}: contains no context with words")
         note = ""
@@ -164,15 +171,15 @@ class SpanLabelerData(TaskData):
             )
         warn(f"{path}: {len(examples):,} questions, {counts['windows']:,} windows{note}")
 
-    def _create_windows(self, examples, tokenizer, is_training, counts=None):
+    def _create_windows(self, examples, tokenizer, *, is_training, counts=None):
         return squad.convert_examples_to_features(
             examples,
             tokenizer,
             self.max_seq_length,
             self.settings.doc_stride,
             self.settings.max_query_length,
-            is_training,
-            counts,
+            is_training=is_training,
+            counts=counts,
         )
 
     def _file(self, split):
@@ -182,7 +189,7 @@ class SpanLabelerData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
-        windows = list(self._create_windows(examples, tokenizer, False))
+        windows = list(self._create_windows(examples, tokenizer, is_training=False))
         if not windows:
             raise InputError(f"`unlabeled_file`={path}: contains no context with words")
         return squad.create_arrays(windows)

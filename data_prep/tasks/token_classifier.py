@@ -67,8 +67,7 @@ class TokenClassifierData(TaskData):
 
     @functools.cached_property
     def labels(self):
-        """Names of the labels, from the model or, for a new one, from the training file: tuple
-        of str."""
+        """Names of the labels, tuple of str, from the model or, if it is new, the training file."""
         if self.metadata:
             return self.metadata.labels
         return conll.find_label_names(self.examples("train"))
@@ -91,11 +90,9 @@ class TokenClassifierData(TaskData):
         return self._read_sentences(path, has_labels=split != "test")
 
     def _read_sentences(self, path, has_labels):
-        column = (
-            self.settings.label_column
-            if self.settings.treebank_column is None
-            else self.settings.treebank_column
-        )
+        column = self.settings.treebank_column
+        if column is None:
+            column = self.settings.label_column
         return conll.read_sentences(
             path, self.settings.token_column, column if has_labels else None
         )
@@ -113,14 +110,13 @@ class TokenClassifierData(TaskData):
             document_context=document_context,
         )
         notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
+        num_rows = len(features["input_ids"])
         if document_context:
+            num_documents = len(set(sentences.documents))
+            notes += f" in {num_rows:,} windows of {num_documents:,} documents"
+        elif num_rows > len(sentences):
             notes += (
-                f" in {len(features['input_ids']):,} windows of {len(set(sentences.documents)):,} "
-                "documents"
-            )
-        elif len(features["input_ids"]) > len(sentences):
-            notes += (
-                f" in {len(features['input_ids']):,} rows; sentences longer than --max_seq_length="
+                f" in {num_rows:,} rows; sentences longer than --max_seq_length="
                 f"{self.max_seq_length} are split"
             )
         if num_truncated:
@@ -137,9 +133,10 @@ class TokenClassifierData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         sentences = self._read_sentences(path, has_labels=False)
-        return word_features.convert_sentences_to_features(
+        features, _ = word_features.convert_sentences_to_features(
             sentences, self.metadata.labels, tokenizer, self.max_seq_length
-        )[0]
+        )
+        return features
 
     @property
     def metadata_fields(self):

@@ -1,12 +1,13 @@
-"""Features of words with labels for token classification: rows of sentences, or overlapping windows
-over documents.
+"""Features of words with labels for token classification.
 
-With windows, the input for a word has text on both of its sides. As in the original BERT for SQuAD
-contexts, each word counts in the window with the most context around it.
+Rows are sentences, or overlapping windows over documents. With windows, the input for a word has
+text on both of its sides. As in the original BERT for SQuAD contexts, each word counts in the
+window with the most context around it.
 """
 
 import bisect
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,22 @@ IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.
 UNKNOWN_WORD = -2  # Label ID of words with a label that training lacks: no loss, but misclassified.
 
 
+class Window(NamedTuple):
+    """A range of words in a window, and the words of it that count, all numbered in a document.
+
+    Attributes:
+      start, stop: int. The words `start` to `stop` - 1 are in the window.
+      first, last: int. The words `first` to `last` - 1 count in it.
+    """
+
+    start: int
+    stop: int
+    first: int
+    last: int
+
+
 def convert_sentences_to_features(
-    sentences, names, tokenizer, max_seq_length, allow_unknown=False, document_context=False
+    sentences, names, tokenizer, max_seq_length, *, allow_unknown=False, document_context=False
 ):
     """Converts sentences to features.
 
@@ -42,9 +57,10 @@ def convert_sentences_to_features(
       document_context: bool. Whether rows include surrounding text of the same document.
 
     Returns:
-      Dict of int32 [rows, S], and the number of truncated words. "input_ids"; "input_mask", 1 for
-      tokens and 0 for padding; "segment_ids", all 0; "label_ids", the label ID at the first token
-      of each word (0 if the sentences have no labels), otherwise IGNORED.
+      Tuple `(features, num_truncated)`. Features: dict of int32 [rows, S]: "input_ids";
+      "input_mask", 1 for tokens and 0 for padding; "segment_ids", all 0; "label_ids", the label ID
+      at the first token of each word (0 if the sentences have no labels), otherwise IGNORED.
+      `num_truncated`: int, number of words that are longer than a row.
 
     Raises:
       InputError: If a label is not in `names`, or if `document_context` is set and no row begins a
@@ -58,30 +74,47 @@ def convert_sentences_to_features(
     word_ids = [token_ids or [tokenizer.unk_id] for token_ids in word_ids]
     num_truncated = sum(len(token_ids) > max_tokens for token_ids in word_ids)
     word_ids = [token_ids[:max_tokens] for token_ids in word_ids]
-    labels = (
-        itertools.chain(*sentences.labels)
-        if sentences.labels is not None
-        else [names[0]] * len(word_ids)
-    )
-    labels = [label_ids.get(label, UNKNOWN_WORD) for label in labels]
-    find_bounds, split = (
-        (_find_documents, compute_windows)
-        if document_context
-        else (_find_sentences, _split_sentence)
-    )
+    if sentences.labels is None:
+        labels = [0] * len(word_ids)
+    else:
+        labels = [
+            label_ids.get(label, UNKNOWN_WORD) for label in itertools.chain(*sentences.labels)
+        ]
+    if document_context:
+        bounds = _find_documents(sentences)
+        split = compute_windows
+    else:
+        bounds = _find_sentences(sentences)
+        split = _split_sentence
     rows = []  # IDs and label IDs of the tokens of each row.
-    for begin, end in find_bounds(sentences):
-        for start, stop, first, last in split(list(map(len, word_ids[begin:end])), max_tokens):
-            row_ids = []
-            row_labels = []
-            for word in range(begin + start, begin + stop):
-                is_counted = begin + first <= word < begin + last
-                row_labels += [
-                    labels[word] if is_counted else IGNORED,
-                    *[IGNORED] * (len(word_ids[word]) - 1),
-                ]
-                row_ids += word_ids[word]
-            rows.append((row_ids, row_labels))
+    for start, stop in bounds:
+        part_ids = word_ids[start:stop]
+        part_labels = labels[start:stop]
+        windows = split(list(map(len, part_ids)), max_tokens)
+        rows += [_create_row(window, part_ids, part_labels) for window in windows]
+    return _create_features(rows, tokenizer, max_seq_length), num_truncated
+
+
+def _create_row(window, word_ids, labels):
+    """Returns the IDs and the label IDs of the tokens of a window, two lists.
+
+    Args:
+      window: Window.
+      word_ids: List of the token IDs of each word.
+      labels: List of the label ID of each word.
+    """
+    row_ids = []
+    row_labels = []
+    for word in range(window.start, window.stop):
+        is_counted = window.first <= word < window.last
+        row_labels.append(labels[word] if is_counted else IGNORED)
+        row_labels += [IGNORED] * (len(word_ids[word]) - 1)
+        row_ids += word_ids[word]
+    return row_ids, row_labels
+
+
+def _create_features(rows, tokenizer, max_seq_length):
+    """Returns the features of rows of IDs and label IDs; see `convert_sentences_to_features`."""
     features = {
         name: np.zeros([len(rows), max_seq_length], np.int32)
         for name in ("input_ids", "input_mask", "segment_ids", "label_ids")
@@ -92,7 +125,7 @@ def convert_sentences_to_features(
         features["input_ids"][row, :end] = [tokenizer.cls_id, *row_ids, tokenizer.sep_id]
         features["input_mask"][row, :end] = 1
         features["label_ids"][row, 1 : end - 1] = row_labels
-    return features, num_truncated
+    return features
 
 
 def _find_sentences(sentences):
@@ -114,9 +147,9 @@ def _find_documents(sentences):
 
 
 def _split_sentence(lengths, max_tokens):
-    """Splits a sentence into parts that are as full as possible.
+    """Splits a sentence into parts that are as full as possible, a list of Window.
 
-    See `compute_windows`; all words of a part count.
+    For arguments, see `compute_windows`. All words of a part count.
     """
     starts = [0]
     room = max_tokens
@@ -125,26 +158,22 @@ def _split_sentence(lengths, max_tokens):
             starts.append(word)
             room = max_tokens
         room -= length
-    return [
-        (start, stop, start, stop) for start, stop in itertools.pairwise([*starts, len(lengths)])
-    ]
+    bounds = itertools.pairwise([*starts, len(lengths)])
+    return [Window(start, stop, start, stop) for start, stop in bounds]
 
 
 def compute_windows(lengths, max_tokens):
     """Returns the windows of a document, as long as possible.
 
-    Each begins half a window after the previous one.
-
-    The last window ends with the document, and begins earlier if there is space.
+    Each begins half a window after the previous one. The last window ends with the document, and
+    begins earlier if there is space.
 
     Args:
       lengths: List of int. Number of tokens of each word, from 1 to `max_tokens`.
       max_tokens: int. Maximum number of tokens in a window.
 
     Returns:
-      List of tuples `(start, stop, first, last)`, four int: the words `start` to `stop` - 1 are in
-      the window, and the words `first` to `last` - 1 count in it. Each word counts once, in the
-      order of the windows.
+      List of Window. Each word counts once, in the order of the windows.
     """
     offsets = [0, *itertools.accumulate(lengths)]  # Start of each word, and end of the last one.
     num_words = len(lengths)
@@ -154,13 +183,12 @@ def compute_windows(lengths, max_tokens):
         stop = bisect.bisect_right(offsets, offsets[start] + max_tokens) - 1
         if stop >= num_words:
             break
-        # Otherwise inside the previous one, before a long word.
+        # Before a long word, a window can be inside the previous one.
         if not bounds or stop > bounds[-1][1]:
             bounds.append((start, stop))
+        half = bisect.bisect_left(offsets, offsets[start] + max_tokens // 2)
         # Every word must be in a window, however long words are.
-        start = min(
-            stop, max(start + 1, bisect.bisect_left(offsets, offsets[start] + max_tokens // 2))
-        )
+        start = min(stop, max(start + 1, half))
     bounds.append((bisect.bisect_left(offsets, offsets[-1] - max_tokens), num_words))
     # Best window of each word; the first for ties.
     best = []
@@ -177,7 +205,7 @@ def compute_windows(lengths, max_tokens):
         for number in range(len(bounds))
     ]
     return [
-        (*bound, first, last)
+        Window(*bound, first, last)
         for bound, (first, last) in zip(bounds, counted, strict=True)
         if first < last
     ]
@@ -186,14 +214,16 @@ def compute_windows(lengths, max_tokens):
 def _count_context(offsets, word, start, stop):
     """Counts the tokens between a word and the nearer edge of a window.
 
-    Negative if it does not contain the word.
+    The count is negative if the window does not contain the word.
     """
     return min(offsets[word] - offsets[start], offsets[stop] - offsets[word + 1])
 
 
 def _check_known(sentences, ids, allow_unknown):
-    """Raises InputError with file and line unless all labels are in `ids`, or some if
-    `allow_unknown`."""
+    """Raises InputError with file and line unless all labels are in `ids`.
+
+    With `allow_unknown`, one of them is sufficient.
+    """
     unknown = [
         (line, label)
         for line, label in zip(

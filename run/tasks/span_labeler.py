@@ -175,11 +175,11 @@ class SpanLabelerTask(Task):
             self.data.windows,
             outputs["start_logits"] + penalty,
             outputs["end_logits"] + penalty,
-            task.n_best_size,
-            task.max_answer_length,
-            self.settings.tokenizer.do_lower_case,
-            task.version_2_with_negative,
-            self.settings.tokenizer.strip_accents,
+            n_best_size=task.n_best_size,
+            max_answer_length=task.max_answer_length,
+            do_lower_case=self.settings.tokenizer.do_lower_case,
+            version_2_with_negative=task.version_2_with_negative,
+            strip_accents=self.settings.tokenizer.strip_accents,
         )
 
     def _can_score(self, is_needed):

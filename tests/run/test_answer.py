@@ -74,10 +74,10 @@ def test_answers_equal_those_of_run_squad(reference):
         features,
         logits["start_logits"],
         logits["end_logits"],
-        20,
-        MAX_ANSWER_LENGTH,
-        True,
-        True,
+        n_best_size=20,
+        max_answer_length=MAX_ANSWER_LENGTH,
+        do_lower_case=True,
+        version_2_with_negative=True,
     )
     answer = signatures["serving_default"](
         question=tf.constant([each.question_text for each in examples]),

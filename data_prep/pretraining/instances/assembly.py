@@ -111,16 +111,7 @@ def assemble(corpus, instances, records, settings, vocabulary):
         cls_id=vocabulary.cls_id,
         sep_id=vocabulary.sep_id,
     )
-    label = settings.objective_spec.sentence_label
-    sequence_features = SequenceFeatures(
-        features["input_ids"],
-        features["input_mask"],
-        features["segment_ids"],
-        features.get("positions", NO_NUMBERS),
-        features.get(f"{label}_labels", NO_NUMBERS),
-        features.get(f"{label}_positions", NO_NUMBERS),
-        features.get(f"{label}_weights", NO_NUMBERS.astype(np.float32)),
-    )
+    sequence_features = _select_features(features, settings.objective_spec.sentence_label)
     compile_function(fill_records)(corpus.tokens, sequences, layout, sequence_features)
     if settings.has_masks:
         masks = Masks(
@@ -136,6 +127,19 @@ def assemble(corpus, instances, records, settings, vocabulary):
             masks, sequences, features["input_ids"], features["input_mask"], mask_features
         )
     return features
+
+
+def _select_features(features, label):
+    """Returns the SequenceFeatures of a dict of features; `label`: str, prefix of the label."""
+    return SequenceFeatures(
+        features["input_ids"],
+        features["input_mask"],
+        features["segment_ids"],
+        features.get("positions", NO_NUMBERS),
+        features.get(f"{label}_labels", NO_NUMBERS),
+        features.get(f"{label}_positions", NO_NUMBERS),
+        features.get(f"{label}_weights", NO_NUMBERS.astype(np.float32)),
+    )
 
 
 def fill_records(tokens, sequences, layout, features):

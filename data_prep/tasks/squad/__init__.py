@@ -1,7 +1,7 @@
-"""SQuAD 1.1 and 2.0, and files in their format such as KorQuAD: questions, features, and answers as
-text.
+"""SQuAD 1.1 and 2.0, and files in their format such as KorQuAD.
 
-Features and prediction files are identical to those of the original BERT's run_squad.py.
+The modules are about questions, features, and answers as text. Features and prediction files are
+identical to those of the original BERT's run_squad.py.
 """
 
 from data_prep.tasks.squad.answers import Answers, predict_answers, write_answers, write_predictions

@@ -1,5 +1,7 @@
-"""Conversion of window scores to answers as written in the context, and the prediction files of
-the original BERT."""
+"""Conversion of window scores to answers, and the prediction files of the original BERT.
+
+Answers are as written in the context.
+"""
 
 import dataclasses
 import logging
@@ -14,6 +16,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file, to_json
 from bert_tf.tasks.span_decoding import ScoredWindow, Spans, find_spans, rank
 from bert_tf.tokenization.words import split_text
+from data_prep.tasks.squad.features import InputFeatures
 
 _log = logging.getLogger(__name__)
 
@@ -21,8 +24,8 @@ PREDICTIONS_FILE = "predictions.json"
 NBEST_FILE = "nbest_predictions.json"
 NULL_ODDS_FILE = "null_odds.json"
 
-# Initial value of the original BERT's search for the smallest null score: higher than any
-# threshold.
+# The original BERT begins its search for the smallest null score with this value, which is higher
+# than any threshold.
 CERTAINLY_NULL = 1_000_000.0
 
 
@@ -40,18 +43,15 @@ class Answers:
 
     Attributes:
       nbest: Dict of question ID to its list of Candidates, most likely first, at least one.
-      null_odds: Dict of question ID to the score of no answer minus that for the best answer. None
-        for SQuAD 1.1.
+      null_odds: Dict of question ID to the score of no answer minus the score of the best answer.
+        None for SQuAD 1.1.
     """
 
     nbest: dict
     null_odds: dict | None
 
     def get_best_texts(self):
-        """Returns dict of question ID to its most likely answer other than no answer.
-
-        "" if there is none.
-        """
+        """Returns dict of question ID to its most likely text, "" if no candidate has a text."""
         return {
             qas_id: next((candidate.text for candidate in candidates if candidate.text), "")
             for qas_id, candidates in self.nbest.items()
@@ -60,14 +60,32 @@ class Answers:
     def choose(self, null_score_diff_threshold):
         """Returns dict of question ID to its answer.
 
-        For SQuAD 2.0, "" if the null odds exceed the threshold.
+        For SQuAD 2.0, the answer is "" if the null odds exceed the threshold.
         """
+        texts = self.get_best_texts()
+        if not self.null_odds:
+            return texts
         return {
-            qas_id: ""
-            if self.null_odds and self.null_odds[qas_id] > null_score_diff_threshold
-            else text
-            for qas_id, text in self.get_best_texts().items()
+            qas_id: "" if self.null_odds[qas_id] > null_score_diff_threshold else text
+            for qas_id, text in texts.items()
         }
+
+
+@dataclasses.dataclass(frozen=True)
+class _Search:
+    """The arguments of `predict_answers` with the same names, which are equal for all questions."""
+
+    n_best_size: int
+    max_answer_length: int
+    do_lower_case: bool
+    strip_accents: bool | None
+
+
+class _ScoredFeature(NamedTuple):
+    """A window of a context and its scores."""
+
+    feature: InputFeatures
+    window: ScoredWindow
 
 
 def write_predictions(
@@ -75,6 +93,7 @@ def write_predictions(
     features,
     start_logits,
     end_logits,
+    *,
     n_best_size,
     max_answer_length,
     do_lower_case,
@@ -94,10 +113,10 @@ def write_predictions(
         features,
         start_logits,
         end_logits,
-        n_best_size,
-        max_answer_length,
-        do_lower_case,
-        version_2_with_negative,
+        n_best_size=n_best_size,
+        max_answer_length=max_answer_length,
+        do_lower_case=do_lower_case,
+        version_2_with_negative=version_2_with_negative,
     )
     write_answers(answers, output_dir, null_score_diff_threshold)
     return answers
@@ -138,6 +157,7 @@ def predict_answers(
     features,
     start_logits,
     end_logits,
+    *,
     n_best_size,
     max_answer_length,
     do_lower_case,
@@ -169,34 +189,13 @@ def predict_answers(
             f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not "
             f"match {len(features)} features"
         )
-    windows_of_example = defaultdict(list)
-    for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
-        # Python adds in this precision.
-        windows_of_example[feature.example_index].append(
-            (
-                feature,
-                ScoredWindow(
-                    feature.context_start,
-                    feature.is_max_context,
-                    *(np.asarray(each, np.float64) for each in (starts, ends)),
-                ),
-            )
-        )
+    search = _Search(n_best_size, max_answer_length, do_lower_case, strip_accents)
+    scored = _group_by_example(features, start_logits, end_logits)
     nbest = {}
     null_odds = {}
     for index, example in enumerate(examples):
-        windows = [window for _, window in windows_of_example[index]]
-        features_of_example = [feature for feature, _ in windows_of_example[index]]
-        null = _find_null(windows) if version_2_with_negative else None
-        candidates = _find_candidates(
-            windows,
-            features_of_example,
-            null,
-            example.doc_tokens,
-            n_best_size,
-            max_answer_length,
-            (do_lower_case, strip_accents),
-        )
+        null = _find_null(scored[index]) if version_2_with_negative else None
+        candidates = _find_candidates(scored[index], null, example.doc_tokens, search)
         if version_2_with_negative:
             if null not in candidates:
                 candidates.append(null)
@@ -239,52 +238,70 @@ def get_final_text(tokens, original, do_lower_case, strip_accents=None):
     return original[places[first] : places[last] + 1]
 
 
-def _find_null(windows):
-    """Returns the Candidate of no answer, from the window with its lowest score."""
-    scores = [(float(window.start_scores[0]), float(window.end_scores[0])) for window in windows]
+def _group_by_example(features, start_logits, end_logits):
+    """Returns a defaultdict of example index to its list of _ScoredFeatures."""
+    scored = defaultdict(list)
+    for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
+        window = ScoredWindow(
+            feature.context_start,
+            feature.is_max_context,
+            np.asarray(starts, np.float64),  # Python adds in this precision.
+            np.asarray(ends, np.float64),
+        )
+        scored[feature.example_index].append(_ScoredFeature(feature, window))
+    return scored
+
+
+def _find_null(scored):
+    """Returns the Candidate of no answer, from the _ScoredFeature with its lowest score."""
+    scores = [(float(window.start_scores[0]), float(window.end_scores[0])) for _, window in scored]
     return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
 
 
 def _compute_null_odds(null, candidates):
+    """Returns the score of no answer minus the score of the best answer among Candidates."""
     best = next((candidate for candidate in candidates if candidate.text), None)
     if best is None:
         return CERTAINLY_NULL
     return null.start_logit + null.end_logit - best.start_logit - best.end_logit
 
 
-def _find_candidates(windows, features, null, doc_tokens, n_best_size, max_answer_length, casing):
-    """Finds the answers to a question: Candidates with distinct texts, best first, with ties in the
-    original's order.
+def _find_candidates(scored, null, doc_tokens, search):
+    """Finds the answers to a question, best first, with ties in the order of the original BERT.
 
     Args:
-      windows, features: Lists of ScoredWindow and InputFeatures, the windows of the question's
-        context.
+      scored: List of _ScoredFeature. The windows of the context.
       null: Candidate of no answer, or None.
       doc_tokens: List of str. Words of the context.
-      n_best_size, max_answer_length: See `predict_answers`.
-      casing: See `get_final_text`.
+      search: _Search.
+
+    Returns:
+      List of Candidates with distinct texts.
     """
-    spans = find_spans(windows, n_best_size, max_answer_length)
+    windows = [window for _, window in scored]
+    spans = find_spans(windows, search.n_best_size, search.max_answer_length)
     if null:  # At [CLS], position 0.
         spans = Spans(*map(np.append, spans, (0, 0, 0, null.start_logit, null.end_logit)))
     order = rank(spans.start_scores + spans.end_scores)
+    ranked = zip(*(column[order].tolist() for column in spans), strict=True)
     candidates = {}
-    for window, start, end, *logits in zip(
-        *(column[order].tolist() for column in spans), strict=True
-    ):
-        if len(candidates) >= n_best_size:
+    for window, start, end, *logits in ranked:
+        if len(candidates) >= search.n_best_size:
             break
-        text = _extract_text(features[window], start, end, doc_tokens, casing) if start else ""
+        text = ""
+        if start:
+            tokens, original = _extract(scored[window].feature, start, end, doc_tokens)
+            text = get_final_text(tokens, original, search.do_lower_case, search.strip_accents)
         candidates.setdefault(text, Candidate(text, *logits))
     return list(candidates.values())
 
 
-def _extract_text(feature, start, end, doc_tokens, casing):
-    first_word, last_word = (
-        feature.words[position - feature.context_start] for position in (start, end)
-    )
+def _extract(feature, start, end, doc_tokens):
+    """Returns the tokens `start` to `end` of InputFeatures, list of str, and their words, str."""
+    first_word = feature.words[start - feature.context_start]
+    last_word = feature.words[end - feature.context_start]
     tokens = [feature.vocabulary[token_id] for token_id in feature.token_ids[start : end + 1]]
-    return get_final_text(tokens, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
+    return tokens, " ".join(doc_tokens[first_word : last_word + 1])
 
 
 def _compute_probabilities(candidates):

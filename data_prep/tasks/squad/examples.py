@@ -56,8 +56,7 @@ class Example:
 
 
 def split_words(context):
-    """Splits a context into words like the original BERT: a list of str without common white
-    space."""
+    """Splits a context into words like the original BERT, a list of str without white space."""
     return _WORD.findall(context)
 
 
@@ -104,15 +103,13 @@ def read_examples(path, is_training, version_2_with_negative, counts=None):
                 continue
         counts["empty"] += not (example.question_text.strip() and _WORD.search(context))
         examples.append(example)
-    if not examples:
+    if not examples and counts["not_found"]:
         raise InputError(
-            f"{path}: contains no questions"
-            if not counts["not_found"]
-            else (
-                f"{path}: none of its {counts['not_found']} answers is at its answer_start in the "
-                "context"
-            )
+            f"{path}: none of its {counts['not_found']} answers is at its answer_start in the "
+            "context"
         )
+    if not examples:
+        raise InputError(f"{path}: contains no questions")
     repeated, count = collections.Counter(example.qas_id for example in examples).most_common(1)[0]
     if count > 1 and not is_training:
         raise InputError(f"{path}: two questions have the ID {repeated!r}; IDs must be unique")
@@ -144,8 +141,7 @@ def _get_field(mapping, name, kind, place):
 
 
 def _add_answer(example, question, place, version_2_with_negative):
-    """Returns the example with its answer for training, or None if the context does not contain
-    it."""
+    """Returns the example with its answer for training, or None if the context lacks the answer."""
     if version_2_with_negative:
         if "is_impossible" not in question:
             raise InputError(
@@ -158,14 +154,12 @@ def _add_answer(example, question, place, version_2_with_negative):
             )
     num_answers = len(example.answers or ())
     if num_answers != 1:
-        hint = (
-            ""
-            if num_answers or version_2_with_negative
-            else (
+        hint = ""
+        if not num_answers and not version_2_with_negative:
+            hint = (
                 "; for SQuAD 2.0, which has questions without answers, set "
                 "`version_2_with_negative`"
             )
-        )
         raise InputError(
             f"{place}: has {num_answers} answers, but training requires exactly 1 per "
             f"question{hint}"
@@ -185,10 +179,8 @@ def _find_answer_words(context, text, start):
         return None
     words = list(_WORD.finditer(context))
     word_starts = [word.start() for word in words]
-    first, last = (
-        bisect.bisect_right(word_starts, position) - 1
-        for position in (start, start + len(text) - 1)
-    )
+    first = bisect.bisect_right(word_starts, start) - 1
+    last = bisect.bisect_right(word_starts, start + len(text) - 1) - 1
     if cleaned not in " ".join([word[0] for word in words][first : last + 1]):
         return None
     return first, last

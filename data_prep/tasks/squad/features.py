@@ -1,9 +1,9 @@
-"""Conversion of questions and contexts to windows of IDs, with the features of the original
-BERT's run_squad.py."""
+"""Conversion of questions and contexts to windows of IDs, the features of run_squad.py."""
 
 import collections
 import dataclasses
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,8 @@ RECORDS_AT_A_TIME = 256
 class InputFeatures:
     """A window of a context after its question.
 
-    Attributes have the names of the original BERT's class.
-
-    In tokens: [CLS] question [SEP] window [SEP]. Arrays of full length are computed on access.
+    Attributes have the names of the original BERT's class. The tokens are [CLS] question [SEP]
+    window [SEP]. Arrays of full length are computed on access.
 
     Attributes:
       unique_id: int. Number of the window, starting at FIRST_UNIQUE_ID.
@@ -61,8 +60,7 @@ class InputFeatures:
 
     @property
     def token_to_orig_map(self):
-        """Dict of the position of each token in the window to the number of its word in
-        `Example.doc_tokens`."""
+        """Dict of the position of each context token to its index in `Example.doc_tokens`."""
         return dict(enumerate(self.words.tolist(), self.context_start))
 
     @property
@@ -87,13 +85,12 @@ class InputFeatures:
 
 
 def convert_examples_to_features(
-    examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training, counts=None
+    examples, tokenizer, max_seq_length, doc_stride, max_query_length, *, is_training, counts=None
 ):
-    """Divides contexts into overlapping windows, each after its question, like the original BERT's
-    function.
+    """Divides contexts into overlapping windows, each after its question.
 
-    Tokenizes the words of a context separately, as in the original BERT, but each distinct word
-    only once.
+    Does the same as the original BERT's function: tokenizes the words of a context separately, but
+    each distinct word only once.
 
     Args:
       examples: List of Example.
@@ -115,55 +112,40 @@ def convert_examples_to_features(
     check_lengths(max_seq_length, doc_stride, max_query_length)
     counts = collections.Counter() if counts is None else counts
     vocabulary = tokenizer.vocabulary
-    token_ids_by_word = {}
     unique_ids = itertools.count(FIRST_UNIQUE_ID)
-    for start in range(0, len(examples), EXAMPLES_AT_A_TIME):
-        batch = examples[start : start + EXAMPLES_AT_A_TIME]
-        questions = _tokenize(tokenizer, [example.question_text for example in batch])
-        answers = [None] * len(batch)
-        if is_training:
-            answers = _tokenize(tokenizer, [example.orig_answer_text or "" for example in batch])
-        documents = _tokenize_contexts(
-            tokenizer, {example.context for example in batch}, token_ids_by_word
+    for index, question in enumerate(_tokenize_questions(examples, tokenizer, is_training)):
+        counts["long_questions"] += len(question.token_ids) > max_query_length
+        token_ids = question.context_ids
+        begin = np.concatenate(
+            [[tokenizer.cls_id], question.token_ids[:max_query_length], [tokenizer.sep_id]]
         )
-        for index, (example, question, answer) in enumerate(
-            zip(batch, questions, answers, strict=True), start
-        ):
-            counts["long_questions"] += len(question) > max_query_length
-            token_ids, words = documents[example.context]
-            begin = np.concatenate(
-                [[tokenizer.cls_id], question[:max_query_length], [tokenizer.sep_id]]
+        # With the [SEP] after the window, three special tokens, as in the original BERT.
+        windows, _ = split_into_windows(len(token_ids), max_seq_length - len(begin) - 1, doc_stride)
+        fullest = find_fullest_windows(windows)
+        for number, (first, length) in enumerate(windows if len(token_ids) else ()):
+            tokens = slice(first, first + length)
+            span = question.answer_span
+            positions = (0, 0) if is_training else (None, None)
+            if span and first <= span[0] and span[1] < first + length:
+                positions = [position - first + len(begin) for position in span]
+            yield InputFeatures(
+                next(unique_ids),
+                index,
+                number,
+                np.concatenate([begin, token_ids[tokens], begin[-1:]]).astype(np.int32),
+                len(begin),
+                question.context_words[tokens],
+                fullest[tokens] == number,
+                max_seq_length,
+                vocabulary,
+                *positions,
+                examples[index].is_impossible,
             )
-            # With the [SEP] after the window, three special tokens, as in the original BERT.
-            windows, _ = split_into_windows(
-                len(token_ids), max_seq_length - len(begin) - 1, doc_stride
-            )
-            fullest = find_fullest_windows(windows)
-            span = _find_answer_span(token_ids, words, example, answer) if is_training else None
-            for number, (first, length) in enumerate(windows if len(token_ids) else ()):
-                tokens = slice(first, first + length)
-                positions = (0, 0) if is_training else (None, None)
-                if span and first <= span[0] and span[1] < first + length:
-                    positions = [position - first + len(begin) for position in span]
-                yield InputFeatures(
-                    next(unique_ids),
-                    index,
-                    number,
-                    np.concatenate([begin, token_ids[tokens], begin[-1:]]).astype(np.int32),
-                    len(begin),
-                    words[tokens],
-                    fullest[tokens] == number,
-                    max_seq_length,
-                    vocabulary,
-                    *positions,
-                    example.is_impossible,
-                )
-                counts["windows"] += 1
+            counts["windows"] += 1
 
 
 def check_lengths(max_seq_length, doc_stride, max_query_length):
-    """Raises InputError, with the flag, if the lengths do not allow dividing contexts into
-    windows."""
+    """Raises InputError, with the flag, if contexts of these lengths cannot be divided."""
     if max_seq_length <= max_query_length + 3:
         raise InputError(
             f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, "
@@ -175,8 +157,7 @@ def check_lengths(max_seq_length, doc_stride, max_query_length):
 
 
 def record_features(max_seq_length, is_training):
-    """Returns the features of a record, a tuple of records.Feature with the names in the
-    original BERT."""
+    """Returns the features of a record, a tuple of Feature with the original BERT's names."""
     lengths = {
         "unique_ids": 1,
         "input_ids": max_seq_length,
@@ -198,8 +179,11 @@ def write_records(path, features, max_seq_length, is_training):
 
 
 def create_arrays(features):
-    """Converts a list of InputFeatures to the arrays of their records: dict of name to int [B,
-    length]."""
+    """Converts a list of InputFeatures to the arrays of their records.
+
+    Returns:
+      Dict of name to integers [B, length].
+    """
 
     def numbers(attribute):
         return np.array([[getattr(feature, attribute)] for feature in features], np.int64)
@@ -228,6 +212,41 @@ def _pad(features):
     return arrays
 
 
+class _TokenizedQuestion(NamedTuple):
+    """A question and its context.
+
+    Attributes:
+      token_ids: int32 array. Tokens of the question.
+      context_ids: int32 [N]. Tokens of the context.
+      context_words: int32 [N]. Number of the word of each token of the context.
+      answer_span: Tuple of int `(first, last)`, the tokens of the answer in the context. None if
+        there is no answer, or if it was not requested.
+    """
+
+    token_ids: np.ndarray
+    context_ids: np.ndarray
+    context_words: np.ndarray
+    answer_span: tuple | None
+
+
+def _tokenize_questions(examples, tokenizer, is_training):
+    """Yields the _TokenizedQuestion of each Example, with the answer's tokens if `is_training`."""
+    token_ids_by_word = {}
+    for start in range(0, len(examples), EXAMPLES_AT_A_TIME):
+        batch = examples[start : start + EXAMPLES_AT_A_TIME]
+        questions = _tokenize(tokenizer, [example.question_text for example in batch])
+        answers = [None] * len(batch)
+        if is_training:
+            answers = _tokenize(tokenizer, [example.orig_answer_text or "" for example in batch])
+        documents = _tokenize_contexts(
+            tokenizer, {example.context for example in batch}, token_ids_by_word
+        )
+        for example, question, answer in zip(batch, questions, answers, strict=True):
+            token_ids, words = documents[example.context]
+            span = _find_answer_span(token_ids, words, example, answer) if is_training else None
+            yield _TokenizedQuestion(question, token_ids, words, span)
+
+
 def _tokenize(tokenizer, texts):
     """Maps a list of str to a list of int32 arrays, the tokens of each."""
     token_ids = tokenizer.tokenize([replace_surrogates(text).encode() for text in texts])
@@ -237,19 +256,21 @@ def _tokenize(tokenizer, texts):
 
 
 def _tokenize_contexts(tokenizer, contexts, token_ids_by_word):
-    """Returns dict of context to its tokens, (IDs, number of each token's word), int32 [N].
+    """Tokenizes contexts.
 
-    Adds to a dict of words.
+    Args:
+      tokenizer: BertTokenizer.
+      contexts: Set of str.
+      token_ids_by_word: Dict of word to the list of its token IDs. New words are added.
+
+    Returns:
+      Dict of context to the tuple `(token_ids, words)`, int32 [N]: the tokens, and the number of
+      each token's word.
     """
     words = {context: split_words(context) for context in contexts}
-    new = list(
-        dict.fromkeys(
-            word for word in itertools.chain(*words.values()) if word not in token_ids_by_word
-        )
-    )
-    token_ids_by_word.update(
-        zip(new, map(np.ndarray.tolist, _tokenize(tokenizer, new)), strict=True)
-    )
+    new = [*(set().union(*words.values()) - token_ids_by_word.keys())]
+    for word, token_ids in zip(new, _tokenize(tokenizer, new), strict=True):
+        token_ids_by_word[word] = token_ids.tolist()
     documents = {}
     for context in contexts:
         word_ids = [token_ids_by_word[word] for word in words[context]]
@@ -261,12 +282,18 @@ def _tokenize_contexts(tokenizer, contexts, token_ids_by_word):
 
 
 def _find_answer_span(token_ids, words, example, answer):
-    """Returns (first, last) token of an example's answer, whose own tokens are `answer`.
+    """Finds the tokens of an answer in its context.
 
-    None if there is no answer.
+    They are the tokens of all words that it overlaps. If these contain the answer's tokens, they
+    are only those: 1895 in "(1895-1943)." (the original BERT's `_improve_answer_span`).
 
-    These are the tokens of all words that it overlaps. If they contain the answer's tokens, only
-    those: 1895 in "(1895-1943)." (the original BERT's `_improve_answer_span`).
+    Args:
+      token_ids, words: See `_tokenize_contexts`.
+      example: Example.
+      answer: int32 array. Tokens of the text of the answer.
+
+    Returns:
+      Tuple of int `(first, last)`, or None if there is no answer.
     """
     if example.is_impossible:
         return None

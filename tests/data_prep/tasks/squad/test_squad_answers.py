@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,8 +12,16 @@ from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate, get_final_text
 from tests.conftest import REFERENCE
 
-# Max_seq_length, doc_stride, max_query_length.
+# The values of max_seq_length, doc_stride, and max_query_length for each reference file.
 LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}
+
+
+class Questions(NamedTuple):
+    """The examples of a reference file, and their features."""
+
+    version: str
+    examples: list
+    features: list
 
 
 @pytest.fixture(scope="module")
@@ -22,35 +31,29 @@ def tokenizer(make_tokenizer):
 
 @pytest.fixture(scope="module", params=LENGTHS)
 def questions(request, reference_tokenizer):
-    """(version, examples, features) of a reference file."""
+    """The Questions of a reference file."""
     version = request.param
     examples = squad.read_examples(REFERENCE / version / "input.json", False, version == "squad_v2")
-    return (
-        version,
-        examples,
-        list(
-            squad.convert_examples_to_features(
-                examples, reference_tokenizer, *LENGTHS[version], False
-            )
-        ),
+    features = squad.convert_examples_to_features(
+        examples, reference_tokenizer, *LENGTHS[version], is_training=False
     )
+    return Questions(version, examples, list(features))
 
 
 def test_prediction_files_match_the_original_bert(questions, tmp_path):
-    version, examples, features = questions
-    folder = REFERENCE / version
+    folder = REFERENCE / questions.version
     with np.load(folder / "logits.npz") as logits:
         squad.write_predictions(
-            examples,
-            features,
+            questions.examples,
+            questions.features,
             logits["start_logits"],
             logits["end_logits"],
-            20,
-            30,
-            True,
-            tmp_path,
-            version == "squad_v2",
-            0.0,
+            n_best_size=20,
+            max_answer_length=30,
+            do_lower_case=True,
+            output_dir=tmp_path,
+            version_2_with_negative=questions.version == "squad_v2",
+            null_score_diff_threshold=0.0,
         )
     for name in ("predictions.json", "null_odds.json"):
         assert (tmp_path / name).exists() == (folder / name).exists()
@@ -73,11 +76,12 @@ def test_prediction_files_match_the_original_bert(questions, tmp_path):
 
 @pytest.mark.parametrize("kind", ["random", "equal", "null", "infinite", "not a number"])
 def test_all_scores_give_answers(questions, kind, tmp_path):
-    version, examples, features = questions
-    is_v2 = version == "squad_v2"
-    features = features[4:]  # the first questions have no windows
+    examples = questions.examples
+    is_v2 = questions.version == "squad_v2"
+    features = questions.features[4:]  # The first questions have no windows.
     generator = np.random.default_rng(5)
-    scores = generator.normal(size=[2, len(features), LENGTHS[version][0]]).astype(np.float32)
+    max_seq_length = LENGTHS[questions.version][0]
+    scores = generator.normal(size=[2, len(features), max_seq_length]).astype(np.float32)
     some = generator.random(scores.shape[1:]) < 0.2
     if kind == "equal":
         scores[:] = 0.25
@@ -85,7 +89,15 @@ def test_all_scores_give_answers(questions, kind, tmp_path):
         scores[:, :, 0] = 1e4
     elif kind != "random":
         scores[:, some] = {"infinite": -np.inf, "not a number": np.nan}[kind]
-    answers = squad.predict_answers(examples, features, *scores, 8, 7, True, is_v2)
+    answers = squad.predict_answers(
+        examples,
+        features,
+        *scores,
+        n_best_size=8,
+        max_answer_length=7,
+        do_lower_case=True,
+        version_2_with_negative=is_v2,
+    )
     predictions = answers.choose(0.5)
     # The scores of no answer, which JSON does not support.
     if is_v2 and kind in ("infinite", "not a number"):
@@ -106,20 +118,28 @@ def test_all_scores_give_answers(questions, kind, tmp_path):
 
 
 def predict_answers(
-    tokenizer, context, starts, ends, n_best_size=20, max_answer_length=30, is_v2=False
+    tokenizer, context, starts, ends, *, n_best_size=20, max_answer_length=30, is_v2=False
 ):
     """Answers to the question b about a context of one window.
 
     Scores are per token, 0 for [CLS], otherwise -9.
     """
     example = squad.Example("id", "b", context)
-    (feature,) = squad.convert_examples_to_features([example], tokenizer, 12, 5, 3, False)
+    (feature,) = squad.convert_examples_to_features(
+        [example], tokenizer, 12, 5, 3, is_training=False
+    )
     scores = np.full([2, 1, 12], -9.0)
     scores[:, :, 0] = 0
     for kind, values in enumerate((starts, ends)):
-        scores[kind, 0, 3 : 3 + len(values)] = values  # after [CLS] b [SEP]
+        scores[kind, 0, 3 : 3 + len(values)] = values  # After [CLS] b [SEP].
     return squad.predict_answers(
-        [example], [feature], *scores, n_best_size, max_answer_length, True, is_v2
+        [example],
+        [feature],
+        *scores,
+        n_best_size=n_best_size,
+        max_answer_length=max_answer_length,
+        do_lower_case=True,
+        version_2_with_negative=is_v2,
     )
 
 
@@ -167,18 +187,37 @@ def test_no_answer_by_hand(tokenizer):
 
 def test_null_score_is_the_lowest_of_all_windows(tokenizer):
     example = squad.Example("id", "b", "a b c d e a b")
-    features = list(squad.convert_examples_to_features([example], tokenizer, 8, 4, 3, False))
+    features = list(
+        squad.convert_examples_to_features([example], tokenizer, 8, 4, 3, is_training=False)
+    )
     assert len(features) == 2
     scores = np.full([2, 2, 8], -9.0)
     scores[:, :, 0] = [[3, 1], [2, 3]]  # starts and ends of the two windows: sums 5 and 4
-    answers = squad.predict_answers([example], features, *scores, 1, 5, True, True)
+    answers = squad.predict_answers(
+        [example],
+        features,
+        *scores,
+        n_best_size=1,
+        max_answer_length=5,
+        do_lower_case=True,
+        version_2_with_negative=True,
+    )
     assert answers.nbest["id"] == [Candidate("", 1.0, 3.0)]
 
 
 def test_questions_without_windows():
     example = squad.Example("id", "b", "  ")
     for is_v2, text in ((False, "empty"), (True, "")):
-        answers = squad.predict_answers([example], [], [], [], 20, 30, True, is_v2)
+        answers = squad.predict_answers(
+            [example],
+            [],
+            [],
+            [],
+            n_best_size=20,
+            max_answer_length=30,
+            do_lower_case=True,
+            version_2_with_negative=is_v2,
+        )
         assert answers.nbest == {"id": [Candidate(text, 0.0, 0.0)]}
         assert answers.choose(0.0) == {"id": text}
 
@@ -187,7 +226,16 @@ def test_scores_for_another_number_of_windows():
     with pytest.raises(
         InputError, match="3 rows of start logits and 2 of end logits do not match 0 features"
     ):
-        squad.predict_answers([], [], np.zeros([3, 4]), np.zeros([2, 4]), 20, 30, True, False)
+        squad.predict_answers(
+            [],
+            [],
+            np.zeros([3, 4]),
+            np.zeros([2, 4]),
+            n_best_size=20,
+            max_answer_length=30,
+            do_lower_case=True,
+            version_2_with_negative=False,
+        )
 
 
 @pytest.mark.parametrize(

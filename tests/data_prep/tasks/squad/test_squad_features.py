@@ -43,7 +43,12 @@ def make_features(
 ):
     return list(
         squad.convert_examples_to_features(
-            examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training
+            examples,
+            tokenizer,
+            max_seq_length,
+            doc_stride,
+            max_query_length,
+            is_training=is_training,
         )
     )
 
@@ -164,8 +169,8 @@ def test_counts(tokenizer, write):
         11,
         2,
         3,
-        False,
-        counts,
+        is_training=False,
+        counts=counts,
     )
     assert [feature.tokens for feature in features] == [
         ["[CLS]", "[SEP]", "a", "b", "[SEP]"],
@@ -177,7 +182,7 @@ def test_counts(tokenizer, write):
 def test_features_are_created_on_demand(tokenizer):
     """The second batch, whose only example is invalid, is not read with the first one."""
     examples = [example("a b c")] * squad_features.EXAMPLES_AT_A_TIME + [None]
-    stream = squad.convert_examples_to_features(examples, tokenizer, 11, 2, 3, False)
+    stream = squad.convert_examples_to_features(examples, tokenizer, 11, 2, 3, is_training=False)
     assert [next(stream).example_index for _ in examples[:-1]] == list(range(len(examples) - 1))
     with pytest.raises(AttributeError):
         next(stream)
