@@ -1,9 +1,7 @@
-"""Learns a WordPiece vocabulary from text, or adds words to the vocabulary of a checkpoint.
+"""Learns a WordPiece vocabulary from text, or adds a domain's words to that of a checkpoint.
 
     python -m data_prep.learn_vocab --input_file='corpus/*.txt.gz' --vocab_file=vocab.txt \\
         --vocab_size=30522
-
-The words that it adds to an existing vocabulary are those of a domain.
 
 Splits text into words like the tokenizer, counts them on all cores, and merges tokens from
 characters in order of decreasing frequency. The same text and flags give the same vocabulary for

@@ -108,9 +108,10 @@ def create_options(runner, beam_options="", num_workers=None):
 
 @contextlib.contextmanager
 def _start_dask_cluster(options):
-    """A context with a Dask cluster of this machine if PipelineOptions choose Dask without one.
+    """Starts a Dask cluster of this machine in a context if PipelineOptions require one.
 
-    Beam would leave it running until the process ends, without its directory.
+    They do if they choose Dask without naming a cluster. Beam would leave it running until the
+    process ends, without its directory.
     """
     settings = options.get_all_options()
     is_needed = settings["runner"] == RUNNERS["dask"] and not (

@@ -81,7 +81,9 @@ def run(settings):
 def check_outputs(input_files, output_files, patterns):
     """Raises InputError if an output is an input, another output, or a directory.
 
-    `patterns`: Value of `input_file`. No output may have a path that the next run would match.
+    Args:
+      input_files, output_files: Lists of paths.
+      patterns: str. Value of `input_file`. No output may have a path that the next run would match.
     """
     taken = {
         files.at(path).absolute(): "would overwrite an input file; choose another path"

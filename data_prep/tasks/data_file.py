@@ -88,7 +88,7 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
 def choose_development_rows(labels, fraction):
     """Chooses rows for development, the same fraction of each label.
 
-    It is at least one row of a label with several rows.
+    Chooses at least one row of a label that has several.
 
     Args:
       labels: int32 [n], one per row. Other labels are not considered.

@@ -172,7 +172,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
     guids = []
     text_a = []
     text_b = [] if layout.text_b is not None else None
-    labels = [] if has_labels else None
+    labels = []
     num_broken = 0
     for line, number, row in select_rows(path, layout, task.skip_broken_rows, decoder):
         if row is None:
@@ -188,11 +188,8 @@ def read_examples(task, data_dir, split, allow_unknown=False):
             except InputError as error:
                 raise InputError(f"{path}:{line}: {error}") from error
     if not guids:
-        selection = _describe_selection(layout)
-        raise InputError(f"{path}: contains no rows{selection}")
-    num_unknown = 0
-    if has_labels:
-        labels, num_unknown = _to_label_array(labels, task, path)
+        raise InputError(f"{path}: contains no rows{_describe_selection(layout)}")
+    labels, num_unknown = _to_label_array(labels, task, path) if has_labels else (None, 0)
     return Examples(
         guids,
         text_a,
@@ -206,7 +203,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
 
 
 def select_rows(path, layout, skip_broken, decoder=None):
-    """Yields the rows that the `only` of a Split selects.
+    """Yields the rows of a file that a Split selects.
 
     The header is row 0. Without a header, the first row is row 0, as in the original BERT's guids.
 

@@ -1,5 +1,4 @@
-"""Fixtures shared by the tests of data preparation: files to read, and tokenizers, created once
-per worker."""
+"""Fixtures of the tests of data preparation: files to read, and tokenizers, one per worker."""
 
 import functools
 import json
@@ -14,15 +13,17 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 @pytest.fixture
 def write(tmp_path):
-    """Function that writes a file of `tmp_path` (str, bytes, or a value for JSON) and returns
-    its path, a str."""
+    """Function that writes a file of `tmp_path` and returns its path, a str.
+
+    The content is str, bytes, or a value for JSON.
+    """
 
     def write(name, content):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not isinstance(content, bytes):
-            content = (content if isinstance(content, str) else json.dumps(content)).encode()
-        path.write_bytes(content)
+        if not isinstance(content, str | bytes):
+            content = json.dumps(content)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
         return str(path)
 
     return write

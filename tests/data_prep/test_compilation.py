@@ -25,8 +25,7 @@ if __name__ == "__main__":
 
 
 def run(path, **environment):
-    """Returns the lines that a program with MODULE prints, with the messages of numba about its
-    cache."""
+    """Returns the lines that a program with MODULE prints, with numba's messages on its cache."""
     path.write_text(MODULE)
     os.utime(path, (1, 1))
     done = subprocess.run(

@@ -37,10 +37,7 @@ def meet(_, folder):
 
 
 def is_alive(process):
-    """Returns whether a process runs.
-
-    False if it has ended and its parent has not waited for it.
-    """
+    """Returns whether a process runs; one that has ended does not, even before its parent waits."""
     try:
         with open(f"/proc/{process}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"

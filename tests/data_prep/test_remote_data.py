@@ -54,7 +54,7 @@ def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
         put(f"{place}/text/b.txt.gz", gzip.compress(b"".join(lines[99:])))
         run(place)
     files.at(f"{folder}/{names[2]}").remove()
-    # Ram:// would take this name for a directory: others begin with it.
+    # A file system of ram:// would take this name for a directory: others begin with it.
     put(f"{folder}/records/r.tfrecord", "")
     run(folder)
     assert "2 of 3 shards are finished, 1 are missing\n" in capsys.readouterr().out

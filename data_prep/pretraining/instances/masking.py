@@ -53,7 +53,7 @@ def number_to_predict(length, masked_lm_prob, max_predictions_per_seq):
 def numbers_to_predict(settings):
     """Returns a list of `number_to_predict` for 0, 1, ..., S IDs, from InstanceSettings.
 
-    0 for an empty sequence.
+    An empty sequence has none.
     """
     return [
         0,

@@ -44,7 +44,11 @@ def texts(tmp_path_factory):
 def create(folder, texts, runner=IN_THIS_PROCESS, **settings):
     """Creates records; returns their Counts and the created shards.
 
-    `runner`: Settings; empty for the local runner.
+    Args:
+      folder: pathlib.Path of the output directory.
+      texts: str. Value of `input_file`.
+      runner: Dict of the settings of the runner; empty for the local runner.
+      **settings: Settings of the instances.
     """
     return job.run(
         JobSettings(
@@ -104,7 +108,8 @@ def test_records_of_every_objective(texts, tmp_path, settings):
 
 
 def test_a_second_run_creates_only_missing_shards(texts, tmp_path, capsys):
-    (counts, created), expected = create(tmp_path, texts), contents(tmp_path)
+    counts, created = create(tmp_path, texts)
+    expected = contents(tmp_path)
     assert len(created) == NUM_SHARDS
     (tmp_path / "a-00002-of-00007.tfrecord").unlink()
     assert create(tmp_path, texts) == (counts, created[2:3])

@@ -14,9 +14,9 @@ DOCUMENTS = [[[1, 2], [3]], [[4]]]
 
 
 class CharacterTokenizer:
-    """A substitute for BertTokenizer.
+    """A substitute for BertTokenizer, whose tokens are letters.
 
-    Letters are tokens, beginning with 1 for "a"; other characters are none.
+    IDs begin with 1 for "a". Other characters are not tokens.
     """
 
     vocab_size = 27

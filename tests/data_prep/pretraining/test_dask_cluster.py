@@ -1,5 +1,4 @@
-"""Records from a Dask cluster of a scheduler and three worker processes, of which some are
-killed."""
+"""Records from a Dask cluster of three worker processes, of which some are killed."""
 
 import os
 import pathlib

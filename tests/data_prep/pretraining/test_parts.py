@@ -21,8 +21,7 @@ def sizes(divided):
 
 
 def make_text(seed, num_documents):
-    """Documents of random sizes, with lines of up to 200 bytes and one to three blank lines
-    after each."""
+    """Documents of random sizes, with lines of up to 200 bytes, and one to three blank lines."""
     random_state = random.Random(seed)
     return b"".join(
         b"".join(
@@ -69,8 +68,9 @@ def test_the_maximum_size_increases_the_number_of_parts(write):
         ),
         (
             b"a sentence\n" * 300,
-            {"max_bytes": 1000},  # must not be read into memory
-            r"a.txt: contains no end of a document in 1,\d\d\d bytes; .* a blank line after each .*`max_shard_mb`=0",
+            {"max_bytes": 1000},  # The file must not be read into memory.
+            r"a.txt: contains no end of a document in 1,\d\d\d bytes; "
+            r".* a blank line after each .*`max_shard_mb`=0",
         ),
     ],
 )

@@ -1,5 +1,4 @@
-"""Records created on this machine: they match the original BERT, for any number of shards, and
-runs resume."""
+"""Records created on this machine match the original BERT, for any number of shards."""
 
 import json
 import os
@@ -26,10 +25,7 @@ NUM_SHARDS = 4
 
 
 def create(folder, **changes):
-    """Creates records of the reference corpus.
-
-    Returns their Counts and the shards that this run created.
-    """
+    """Creates records of the reference corpus; returns their Counts and the created shards."""
     return job.run(make_settings(folder, **changes))
 
 
@@ -237,7 +233,7 @@ def test_a_shard_of_another_run_or_with_a_damaged_description(copied_shards, cha
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "change_and_message",
     [
         ({"random_seed": 6}, "`random_seed` 5, not 6; choose another `output_file` for a new run"),
         (
@@ -251,8 +247,9 @@ def test_a_shard_of_another_run_or_with_a_damaged_description(copied_shards, cha
     ],
 )
 def test_an_output_from_other_inputs_or_settings(
-    tmp_path, copied_shards, shards_and_counts, write, monkeypatch, changes, message
+    tmp_path, copied_shards, shards_and_counts, write, monkeypatch, change_and_message
 ):
+    changes, message = change_and_message
     monkeypatch.chdir(tmp_path)
     write("text.txt", "one\n\ntwo\n\n" * 10)
     write("vocab.txt", pathlib.Path(VOCAB_FILE).read_bytes() + b"one_more\n")

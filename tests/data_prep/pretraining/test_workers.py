@@ -85,9 +85,10 @@ def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path):
             assert errors.splitlines()[-1] == f"create_pretraining_data.py: {message}"
             assert not list(folder.glob("*.partial"))
     with scripts.Process(command) as process:
-        # The first is multiprocessing's resource tracker.
-        while len(workers := find_children(process.pid)) < 2:
+        workers = []
+        while len(workers) < 2:  # The first is multiprocessing's resource tracker.
             time.sleep(0.005)
+            workers = find_children(process.pid)
         os.kill(workers[-1], signal.SIGKILL)
         errors = process.communicate()[1]
         assert process.returncode == 1

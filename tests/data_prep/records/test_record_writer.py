@@ -1,5 +1,4 @@
-"""Records written without protobuf: TensorFlow reads the same numbers, and the bytes match
-protobuf."""
+"""Records written without protobuf: the bytes match protobuf, and TensorFlow reads them."""
 
 import hashlib
 import os

@@ -10,7 +10,10 @@ from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder
 from data_prep.sentences import formats
 
-DOC = '<doc id="1" url="u" title="The "X" of">\nThe "X" of\n\nA &lt;b&gt; &amp;amp; c.\nThe "X" of\n\n</doc>\n'
+DOC = (
+    '<doc id="1" url="u" title="The "X" of">\n'
+    'The "X" of\n\nA &lt;b&gt; &amp;amp; c.\nThe "X" of\n\n</doc>\n'
+)
 
 
 def read(content, text_format):
@@ -84,8 +87,7 @@ def test_invalid_json(line):
 
 
 def test_documents_of_wikiextractor():
-    """Titles and tags are dropped, entities are decoded, and a blank line does not end a
-    document."""
+    """Titles and tags are dropped, entities decoded, and a blank line does not end a document."""
     text = (
         f'{DOC}\n<doc id="2" title="Y">\nY\n\n</doc>\n<doc id="3" title="Z">\nZ is it.\n\nMore.\n'
     )

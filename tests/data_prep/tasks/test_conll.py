@@ -1,5 +1,4 @@
-"""Files with a label per word, columns and treebanks: sentences, entity schemes, and
-predictions."""
+"""Files with a label per word: columns and treebanks, entity schemes, and predictions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One file of one's own data: columns, and the development part."""
+"""A file of your own data: its columns, and its rows for development."""
 
 import numpy as np
 import pytest

@@ -8,7 +8,10 @@ import pytest
 from bert_tf.errors import InputError
 from data_prep.tasks import conll, word_features
 
-CLS, SEP, UNK, ANNA, LIVES, IN, ROME, S, T, STOP = 2, 3, 1, *range(5, 12)
+UNK = 1
+CLS = 2
+SEP = 3
+ANNA, LIVES, IN, ROME, S, T, STOP = range(5, 12)
 NO = word_features.IGNORED
 
 
@@ -28,10 +31,8 @@ def make_sentences(*sentences, labels=None):
 def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
     """Ten tokens in windows of six: 0 to 5, 3 to 7, since the last word has two, and 4 to 9.
 
-    Then a short document.
-
-    Sentences follow each other without a mark. The second "in" has one token to its right in the
-    second window, and two to its left in the third.
+    A short document follows. Sentences follow each other without a mark. The second "in" has one
+    token to its right in the second window, and two to its left in the third.
     """
     path = write(
         "words.txt",
@@ -132,8 +133,7 @@ def test_unknown_labels(tokenizer):
 
 
 def test_windows_of_six_tokens_by_hand():
-    """Two windows have one token on the nearer side of word 4, and two of word 6: the first
-    window counts."""
+    """For words 4 and 6, two windows have equal context, one and two tokens: the first counts."""
     assert word_features.compute_windows([1] * 10, 6) == [
         (0, 6, 0, 5),
         (3, 9, 5, 7),

@@ -91,27 +91,22 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
 
 
 def extract_sequence(features, row, places, number):
-    """A sequence of a record as lists: its IDs, segments, masks with their positions in it, and
-    label."""
+    """A sequence of a record as lists: IDs, segments, masks with their positions, and label."""
     masks = []
     if "masked_lm_positions" in features:
+        columns = (features[f"masked_lm_{name}"][row] for name in ("positions", "ids", "weights"))
         masks = [
             (int(position - places[0]), int(id_))
-            for position, id_, weight in zip(
-                *(features[f"masked_lm_{name}"][row] for name in ("positions", "ids", "weights")),
-                strict=True,
-            )
+            for position, id_, weight in zip(*columns, strict=True)
             if weight and position in places
         ]
-    label = (
-        []
-        if number is None
-        else [
+    label = []
+    if number is not None:
+        label = [
             int(values[row, number])
             for name, values in features.items()
             if name.endswith("_labels")
         ]
-    )
     return [
         features["input_ids"][row][places].tolist(),
         features["segment_ids"][row][places].tolist(),

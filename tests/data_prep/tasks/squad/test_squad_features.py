@@ -12,7 +12,7 @@ from data_prep.tasks import squad
 from data_prep.tasks.squad import features as squad_features
 from tests.conftest import REFERENCE
 
-# Max_seq_length, doc_stride, max_query_length.
+# The values of max_seq_length, doc_stride, and max_query_length for each reference file.
 LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}
 
 
@@ -238,7 +238,8 @@ def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
         (
             [answered("1", "a", 0), question("2", answers=[])],
             (True, False),
-            r"qas\[1\]: has 0 answers, but training requires exactly 1 per question; .*`version_2_with_negative`",
+            r"qas\[1\]: has 0 answers, but training requires exactly 1 per question; "
+            r".*`version_2_with_negative`",
         ),
         (
             [question("1", answers=[{"text": "a"}, {"text": "b"}])],
