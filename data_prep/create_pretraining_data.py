@@ -1,4 +1,4 @@
-"""Creates pre-training records from text, with the flags and records of the original BERT script.
+"""Creates pre-training records from text, with the flags and format of the original BERT script.
 
     python -m data_prep.create_pretraining_data --input_file='corpus/*.txt' \\
         --output_file=train.tfrecord --vocab_file=vocab.txt

@@ -1,4 +1,4 @@
-"""Learns a WordPiece vocabulary from text, or adds a domain's words to that of a checkpoint.
+"""Learns a WordPiece vocabulary from text, or adds words of a domain to an existing vocabulary.
 
     python -m data_prep.learn_vocab --input_file='corpus/*.txt.gz' --vocab_file=vocab.txt \\
         --vocab_size=30522

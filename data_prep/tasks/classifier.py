@@ -243,7 +243,9 @@ class ClassifierData(TaskData):
     def _describe(self, examples):
         """Returns a summary of the rows, the columns, and the labels of data_file."""
         layout = self.dataset.first_split
-        names = [name for name in (layout.text_a, layout.text_b) if name]
+        names = [layout.text_a]
+        if layout.text_b:
+            names.append(layout.text_b)
         text = f"{len(examples):,} rows; texts: {tables.list_names(names)}; labels: {layout.label}"
         labels = self.dataset.labels
         if examples.labels.ndim == 1 and labels:
