@@ -250,8 +250,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 },
             )
 
-    # Noqa: N815 (the names that http.server calls)
-    do_GET = do_POST = do_PUT = do_DELETE = answer_request
+    # http.server calls these names.
+    do_GET = do_POST = do_PUT = do_DELETE = answer_request  # noqa: N815
 
     def dispatch(self):
         url = urllib.parse.urlsplit(self.path)
@@ -417,7 +417,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def metadata(self, bucket, name):
         found = self.find(bucket, name)
         seconds, nanoseconds = divmod(found.nanoseconds, 10**9)
-        when = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{nanoseconds // 10**6:03d}Z"
+        date = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+        when = f"{date}.{nanoseconds // 10**6:03d}Z"
         return {
             "kind": "storage#object",
             "bucket": bucket,

@@ -13,6 +13,7 @@ import inspect
 import itertools
 import pathlib
 import re
+import textwrap
 
 from bert_tf.cli.usage import get_title
 
@@ -20,13 +21,12 @@ ROOT = pathlib.Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference.md"
 REGENERATE = "python -m tests.reference_page"
 FOLDERS = ("data_prep", "run")
-HEAD = f"""# Scripts and flags
-
-This page lists the flags of each script with the help texts of `--helpfull`. `{REGENERATE}` generates
-it from the settings of the scripts. "Required" means that a command without the flag is rejected. "None" means that the
-flag is not set by default. Every script also accepts `--help`, and `--traceback`, which shows the Python traceback of
-invalid input.
-"""
+INTRODUCTION = f"""\
+This page lists the flags of each script with the help texts of `--helpfull`. `{REGENERATE}`
+generates it from the settings of the scripts. "Required" means that a command without the flag is
+rejected. "None" means that the flag is not set by default. Every script also accepts `--help`, and
+`--traceback`, which shows the Python traceback of invalid input."""
+PAGE_WIDTH = 120  # Columns.
 # Titles of the tables of shared flags -> classes of settings. Other shared classes have their own
 # tables.
 TABLES = {
@@ -54,7 +54,10 @@ def write_page():
     tables = [f"\n### {title}\n\n{write_table(fields)}" for title, fields in shared.items()]
     return "\n".join(
         [
-            HEAD,
+            "# Scripts and flags",
+            "",
+            textwrap.fill(INTRODUCTION, PAGE_WIDTH, break_on_hyphens=False),
+            "",
             f"Contents: {contents}, [shared flags](#shared-flags).",
             *sections,
             "",
@@ -85,7 +88,8 @@ def find_shared(groups):
     """Returns the tables of the flags of several scripts: dict of title -> list of (Field,
     default)."""
     shared = {}
-    for owner in dict.fromkeys(itertools.chain(*groups.values())):
+    owners = dict.fromkeys(itertools.chain(*groups.values()))  # In the order of the scripts.
+    for owner in owners:
         lists = [each[owner] for each in groups.values() if owner in each]
         if len(lists) > 1:
             shared.setdefault(get_table_title(owner), []).extend(max(lists, key=len))
@@ -177,8 +181,12 @@ def write_flag(field, default):
     rules = field.metadata
     if isinstance(default, tuple):
         default = ",".join(map(str, default))
-    is_required = rules["is_required"] and not any(rules["required"])
-    default = "required" if is_required else "none" if default in (None, "") else f"`{default}`"
+    if rules["is_required"] and not any(rules["required"]):
+        default = "required"
+    elif default in (None, ""):
+        default = "none"
+    else:
+        default = f"`{default}`"
     help_text = re.sub(r"([|*<>])", r"\\\1", re.sub(r"`(\w+)`", r"--\1", rules["help"]))
     return f"| `--{field.name}` | {describe_type(field)} | {default} | {help_text} |"
 

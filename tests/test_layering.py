@@ -20,7 +20,8 @@ MAX_LINES = 400  # Limit for a file.
 ORDER = """
 bert_tf.errors bert_tf.processor bert_tf.variables
 bert_tf.files bert_tf.huggingface_config bert_tf.saved_objects
-bert_tf.latest_checkpoint bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization bert_tf.optimization
+bert_tf.latest_checkpoint bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization \
+    bert_tf.optimization
 bert_tf.losses bert_tf.analysis bert_tf.tasks
 bert_tf.keras_model bert_tf.litert bert_tf.model_folder
 bert_tf.encoder bert_tf.checkpoints

@@ -206,8 +206,8 @@ def test_workers_that_never_come_and_that_are_lost(prepared):
         lost.kill()
         _, errors = survivor.communicate(90)
     message = re.search(
-        rf"lost: lost the connection to worker 1 at {addresses[1]}; the last checkpoint is ckpt-(\d+); run the same "
-        "command on every worker to continue\n$",
+        rf"lost: lost the connection to worker 1 at {addresses[1]}; "
+        r"the last checkpoint is ckpt-(\d+); run the same command on every worker to continue\n$",
         errors,
     )
     assert survivor.returncode == 75, errors[-2000:]

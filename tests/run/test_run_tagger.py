@@ -137,6 +137,7 @@ def test_files_and_messages_of_a_run(folder, trained):
     assert {"precision", "recall", "f1-score", "LOC", "PER", "micro"} <= set(report)
     assert (folder / "out" / "confusion.png").read_bytes().startswith(b"\x89PNG")
     assert re.search(
-        r"dev: 30 sentences, \d+ words in \d+ rows; sentences longer than --max_seq_length=12 are split",
+        r"dev: 30 sentences, \d+ words in \d+ rows; "
+        "sentences longer than --max_seq_length=12 are split",
         trained.stderr,
     )

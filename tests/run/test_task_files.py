@@ -148,7 +148,8 @@ def test_labels_are_unique(tmp_path, labels_file):
     ):
         resolve(tmp_path, labels_file=labels_file("a", "", "b", ""))
     (tmp_path / "task.json").write_text(
-        '{"kind": "classifier", "max_seq_length": 26, "do_lower_case": true, "labels": ["a", "b", "a"]}'
+        '{"kind": "classifier", "max_seq_length": 26, "do_lower_case": true, '
+        '"labels": ["a", "b", "a"]}'
     )
     with pytest.raises(InputError, match=f"^.*task.json: is not a valid task file: {twice}$"):
         resolve(tmp_path)

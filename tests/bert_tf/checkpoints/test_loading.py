@@ -72,8 +72,8 @@ def test_the_latest_weights_of_a_training_run_without_optimizer_state(
     [
         (
             {"vocab_size": 123},
-            r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[123, 32\] in "
-            "the model; use the checkpoint's config",
+            r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint "
+            r"and \[123, 32\] in the model; use the checkpoint's config",
         ),
         (
             {"num_hidden_layers": 3},

@@ -56,11 +56,12 @@ def read_contents(folder):
             elif os.path.isfile(full):
                 with open(full, "rb") as file:
                     content = file.read()
-                found[path] = (
-                    RANDOM_DIGITS.sub(b"", content)
-                    if name == "saved_model.pb"
-                    else (content if name != "fingerprint.pb" else bool(content))
-                )
+                if name == "saved_model.pb":
+                    found[path] = RANDOM_DIGITS.sub(b"", content)
+                elif name == "fingerprint.pb":
+                    found[path] = bool(content)
+                else:
+                    found[path] = content
         except FileNotFoundError:  # The workers of a killed job can delete files for a moment.
             pass
     return found
@@ -97,13 +98,12 @@ def find_differences(after, undisturbed, ignores_older=False):
     May ignore all but the last checkpoint.
     """
     for path in sorted(after.keys() | undisturbed.keys()):
-        if after.get(path) != undisturbed.get(path) and not (
-            ignores_older and is_older(path, undisturbed)
-        ):
-            yield (
-                f"{path}: is "
-                f"{'different' if path in after and path in undisturbed else 'missing or additional'}"
-            )
+        if ignores_older and is_older(path, undisturbed):
+            continue
+        if path not in after or path not in undisturbed:
+            yield f"{path}: is missing or additional"
+        elif after[path] != undisturbed[path]:
+            yield f"{path}: is different"
 
 
 def is_older(path, contents):
