@@ -107,7 +107,7 @@ def pretrainer(**options):
 
 
 def training_step(
-    strategy, make_model, loss, features, dtype="float32", optimizer="adamw", accumulate_steps=1
+    strategy, make_model, loss, features, *, dtype="float32", optimizer="adamw", accumulate_steps=1
 ):
     """Returns the operations of a step as run.training.loop runs it."""
     with strategy.scope():
@@ -282,7 +282,7 @@ def test_fine_tuning_steps(tuned, number, one_device):
     )
     features = {**inputs(length, kind), **more_features(length)}
     assert (
-        find_problems(training_step(one_device, make_model, loss, features, DTYPES[number]))
+        find_problems(training_step(one_device, make_model, loss, features, dtype=DTYPES[number]))
         == set()
     )
 

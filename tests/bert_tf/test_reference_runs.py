@@ -82,7 +82,7 @@ def test_classifier_forward(reference, reference_config, batches, reference_numb
 @pytest.mark.parametrize("options", [{}, CPU_OPTIONS], ids=["plain", "cpu"])
 @pytest.mark.parametrize("kind", MAKE)
 def test_training(
-    kind, options, reference, reference_config, batches, reference_schedule, reference_numbers
+    reference, reference_config, batches, reference_schedule, reference_numbers, *, kind, options
 ):
     model = MAKE[kind](make_encoder(reference_config, **options))
     load_pretrained(model, str(reference / f"{kind}_init.ckpt"))

@@ -390,7 +390,7 @@ def folder(world_folder, tmp_path, monkeypatch):
     TRIES,
     ids=[f"{command}: {message}" for command, _, _, message, _ in TRIES],
 )
-def test_try(folder, capsys, command, changes, files, message, writes):
+def test_try(folder, capsys, *, command, changes, files, message, writes):
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)

@@ -148,7 +148,7 @@ def test_a_round_trip_keeps_vocabulary_and_casing(
     ],
 )
 def test_rejected_conversions(
-    original, vocabulary, reference, tmp_path, monkeypatch, source, change, options, message
+    original, vocabulary, reference, tmp_path, monkeypatch, *, source, change, options, message
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "more.txt").write_text(vocabulary.read_text() + "more\n")

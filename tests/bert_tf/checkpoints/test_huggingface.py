@@ -175,7 +175,7 @@ def test_activations_have_other_names(tmp_path):
     ],
 )
 def test_models_and_their_tasks_are_written_and_read(
-    tmp_path, model_class, outputs, task, architecture, read, head
+    tmp_path, *, model_class, outputs, task, architecture, read, head
 ):
     """`read`: the task in config.json, if it is not `task`; `head`: key and shape of a tensor."""
     model = getattr(models, model_class)(SMALL, *outputs)

@@ -83,7 +83,7 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
     assert config.layer_sizes == [(2, 3), (1, 10), (4, 1)]
 
 
-def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
+def measure_slopes(encoder, compute, *, kind, layer, number, size, step=1e-2):
     """Returns the derivative of compute(), [B], by one element of a mask, from finite
     differences."""
     mask = np.ones((3, size), np.float32)
@@ -111,7 +111,9 @@ def test_importance_is_the_mean_absolute_derivative_over_examples(model, feature
         )
 
     for kind, values, size, number in (("heads", heads, 4, 2), ("neurons", neurons, 10, 7)):
-        slopes = np.abs(measure_slopes(model.encoder, compute, kind, 1, number, size))
+        slopes = np.abs(
+            measure_slopes(model.encoder, compute, kind=kind, layer=1, number=number, size=size)
+        )
         np.testing.assert_allclose(values[1][number], (slopes.sum() + slopes[0]) / 4, rtol=2e-2)
     for values in normalize([*heads, *neurons]):
         np.testing.assert_allclose(np.linalg.norm(values), 1)
@@ -127,7 +129,12 @@ def test_importance_for_examples_of_several_texts():
         model, lambda outputs, _: {"loss": tf.reduce_mean(outputs["logits"])}, [batch]
     )
     slopes = measure_slopes(
-        model.encoder, lambda: tf.reduce_mean(model(batch)["logits"], axis=1), "heads", 0, 3, 4
+        model.encoder,
+        lambda: tf.reduce_mean(model(batch)["logits"], axis=1),
+        kind="heads",
+        layer=0,
+        number=3,
+        size=4,
     )
     np.testing.assert_allclose(heads[0][3], np.abs(slopes).mean(), rtol=2e-2)
 

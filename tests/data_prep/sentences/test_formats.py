@@ -10,15 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder
 from data_prep.sentences import formats
 
-DOC = (
-    '<doc id="1" url="u" title="The "X" of">\n'
-    'The "X" of\n'
-    "\n"
-    "A &lt;b&gt; &amp;amp; c.\n"
-    'The "X" of\n'
-    "\n"
-    "</doc>\n"
-)
+DOC = '<doc id="1" url="u" title="The "X" of">\nThe "X" of\n\nA &lt;b&gt; &amp;amp; c.\nThe "X" of\n\n</doc>\n'
 
 
 def read(content, text_format):

@@ -48,12 +48,7 @@ def test_the_format_of_sick_depends_on_the_files(tmp_path, write):
 
 
 def test_notes_on_rows(tmp_path, write, make_tokenizer, capsys):
-    rows = (
-        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
-        "3\t1\t2\ta\n"
-        "4\t1\t2\ta\tb\t0\n"
-        "5\t1\t2\t\tb\xff\t1"
-    )
+    rows = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n3\t1\t2\ta\n4\t1\t2\ta\tb\t0\n5\t1\t2\t\tb\xff\t1"
     write("train.tsv", rows.encode("latin-1"))
     ClassifierData(Settings(task_name="qqp", data_dir=str(tmp_path)), 7).read(
         "train", make_tokenizer("a", "b")

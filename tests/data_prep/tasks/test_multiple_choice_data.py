@@ -35,8 +35,7 @@ def test_swag(write):
     path = write(
         "train.csv",
         f"{SWAG_HEADER},label\n"
-        "7,v_1,18,He opens a box. He,He opens a box.,He,gold,"
-        '"takes a ring, smiling",sings,flies,leaves,2\n'
+        '7,v_1,18,He opens a box. He,He opens a box.,He,gold,"takes a ring, smiling",sings,flies,leaves,2\n'
         '9,v_2,19,"She ""ran"". She","She ""ran"".",She,gen,a,b,c,,0\n',
     )
     questions = multiple_choice.read_swag(path)

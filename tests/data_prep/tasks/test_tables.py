@@ -13,8 +13,7 @@ from data_prep.tasks import tables
         ("a.csv", 'text;label\n"one, ""two""\nthree";1\nfour;0\n'),
         (
             "a.jsonl",
-            '{"text": "one, \\"two\\"\\nthree", "label": 1}\n\n'
-            '{"label": 0, "text": "four", "more": 3}\n',
+            '{"text": "one, \\"two\\"\\nthree", "label": 1}\n\n{"label": 0, "text": "four", "more": 3}\n',
         ),
     ],
 )

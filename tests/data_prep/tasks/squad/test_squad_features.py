@@ -233,8 +233,7 @@ def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
         (
             [answered("1", "a", 0), question("2", answers=[])],
             (True, False),
-            r"qas\[1\]: has 0 answers, but training requires exactly 1 per question; "
-            ".*`version_2_with_negative`",
+            r"qas\[1\]: has 0 answers, but training requires exactly 1 per question; .*`version_2_with_negative`",
         ),
         (
             [question("1", answers=[{"text": "a"}, {"text": "b"}])],
