@@ -1,5 +1,4 @@
-"""Writes docs/reference.md, the page of all scripts and their flags, from the settings of the
-scripts.
+"""Writes docs/reference.md, the page of all scripts and flags, from the settings of the scripts.
 
     python -m tests.reference_page
 
@@ -69,8 +68,10 @@ def write_page():
 
 
 def group_flags(command):
-    """Returns the flags of a script by the classes that define them: dict of class -> list of
-    (Field, default)."""
+    """Returns the flags of a script by the classes that define them.
+
+    The dict maps a class to a list of (Field, default).
+    """
     groups = {}
     for group in command.settings.groups():
         for field in dataclasses.fields(group):
@@ -85,8 +86,10 @@ def group_flags(command):
 
 
 def find_shared(groups):
-    """Returns the tables of the flags of several scripts: dict of title -> list of (Field,
-    default)."""
+    """Returns the tables of the flags of several scripts.
+
+    The dict maps a title to a list of (Field, default).
+    """
     shared = {}
     owners = dict.fromkeys(itertools.chain(*groups.values()))  # In the order of the scripts.
     for owner in owners:
@@ -104,8 +107,10 @@ def get_table_title(owner):
 
 
 def find_scripts():
-    """Returns a dict of the name of each script, as `python -m` takes it -> module, in
-    alphabetical order."""
+    """Returns a dict of the name of each script, as `python -m` takes it -> module.
+
+    The names are in alphabetical order.
+    """
     paths = [
         path
         for folder in FOLDERS
@@ -121,8 +126,11 @@ def find_scripts():
 
 
 def write_script(name, module, groups, shared):
-    """Returns the section of a script: what it does, links to tables of shared flags, and a
-    table of its own flags."""
+    """Returns the section of a script.
+
+    It describes what the script does, links to tables of shared flags, and has a table of the
+    script's own flags.
+    """
     own = []
     used = {}
     for owner, fields in groups.items():
@@ -141,8 +149,10 @@ def write_script(name, module, groups, shared):
 
 
 def write_link(title, fields, all_fields):
-    """Returns a link to a table of shared flags, with the flags and the defaults of a script if
-    they differ."""
+    """Returns a link to a table of shared flags.
+
+    If they differ for a script, the link lists the flags and the defaults of the script.
+    """
     text = f"[{title.lower()}](#{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')})"
     names, all_names = ([f"`--{field.name}`" for field, _ in each] for each in (fields, all_fields))
     missing = [name for name in all_names if name not in names]
@@ -171,8 +181,10 @@ def write_table(fields):
 
 
 def read_docstring(module):
-    """Returns the docstring of a module with its indentation, which Python 3.13 removes from
-    `__doc__`."""
+    """Returns the docstring of a module with its indentation.
+
+    Python 3.13 removes the indentation from `__doc__`.
+    """
     return ast.get_docstring(ast.parse(inspect.getsource(module)), clean=False)
 
 

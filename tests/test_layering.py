@@ -116,8 +116,10 @@ def find_package(name, path):
 
 
 def find_imports(tree, known):
-    """Returns the modules that a syntax tree imports: full names in this project, else the names
-    of packages."""
+    """Returns the modules that a syntax tree imports.
+
+    They have full names in this project, and otherwise the names of packages.
+    """
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

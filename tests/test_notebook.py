@@ -1,5 +1,4 @@
-"""docs/classifier.ipynb runs from its first to its last cell, with a toy model as its
-checkpoint."""
+"""docs/classifier.ipynb runs to its last cell, with a toy model as its checkpoint."""
 
 import json
 import os

@@ -1,5 +1,4 @@
-"""The library in a user's process: importing it, loading a model, and predictions change nothing
-global."""
+"""Importing the library, loading a model, and predictions change nothing global in a process."""
 
 import json
 

@@ -1,5 +1,7 @@
-"""Models that a fresh process loads from .keras files, .h5 weights, and SavedModels have
-bit-identical outputs."""
+"""Models that a fresh process loads from files of Keras have bit-identical outputs.
+
+The files are .keras files, .h5 weights, and SavedModels.
+"""
 
 import json
 import pathlib

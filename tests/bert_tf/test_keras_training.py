@@ -1,5 +1,4 @@
-"""compile, fit, evaluate, and predict with the project's optimizer, on one device, on two, and
-in mixed precision."""
+"""compile, fit, evaluate, and predict with BertAdamW, on one or two devices, in mixed precision."""
 
 import contextlib
 

@@ -1,5 +1,4 @@
-"""from_pretrained and save_pretrained: what `fit` trained is read by `bert_tf.load`, the
-scripts, and other formats."""
+"""from_pretrained and save_pretrained: `bert_tf.load` and the scripts read what `fit` trained."""
 
 import warnings
 

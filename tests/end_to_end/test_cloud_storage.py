@@ -1,8 +1,7 @@
-"""Scripts with every path in Cloud Storage, through TensorFlow's gs:// client: the same bytes as
-with local files.
+"""Scripts with every path in Cloud Storage write the same bytes as with local files.
 
-The server is tests.cloud_storage. Other tests read and write each kind of file on ram://, which
-stands for an object store.
+They use TensorFlow's client for gs://; the server is tests.cloud_storage. Other tests read and
+write each kind of file on ram://, which stands for an object store.
 """
 
 import csv
@@ -47,7 +46,7 @@ def cloud(tmp_path_factory):
 def local(cloud, tmp_path_factory):
     """A directory with a corpus, a config, and a task.
 
-    CLOUD has copies of these, and its own outputs.
+    CLOUD contains copies of these, and its own outputs.
     """
     folder = tmp_path_factory.mktemp("line")
     toy_files.write_corpus_and_task(folder, 20)

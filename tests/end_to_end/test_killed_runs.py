@@ -1,5 +1,7 @@
-"""A preempted run, a search that is killed, and runs of two processes. tests/robustness/soak
-kills all other jobs."""
+"""A preempted run, a killed search, and runs of two processes.
+
+tests/robustness/soak kills all other jobs.
+"""
 
 import contextlib
 import json

@@ -45,8 +45,10 @@ EXAMPLES = 12  # of each training set: three steps of 4
 
 
 def write(folder):
-    """Writes all into a pathlib.Path: config.json, vocab.txt, own/, sst-2/, *.txt, *.json,
-    *.csv."""
+    """Writes all files into a pathlib.Path.
+
+    These are config.json, vocab.txt, own/, sst-2/, *.txt, *.json, and *.csv.
+    """
     rng = random.Random(1)
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in VOCABULARY))
     for name, changes in CONFIGS.items():
@@ -67,8 +69,7 @@ def sentence(rng, most, least=2):
 
 
 def write_tables(folder, rng):
-    """Writes a published task, a custom dataset with each kind of label, and texts without
-    labels."""
+    """Writes a published task, a custom dataset with each kind of label, and unlabeled texts."""
     for name in ("sst-2", "own"):
         (folder / name).mkdir()
     for split in ("train", "dev"):

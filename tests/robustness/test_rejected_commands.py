@@ -1,8 +1,8 @@
-"""Every script rejects contradictions, missing inputs, and outputs that would overwrite something,
-before it does work.
+"""Every script rejects contradictions and missing inputs before it does work.
 
-The scripts run in this process. Tests of the settings and of bert_tf.cli show each rejection in
-detail, and that of values out of the bounds and of missing flags, which docs/reference.md lists.
+It also rejects outputs that would overwrite something. The scripts run in this process. Tests of
+the settings and of bert_tf.cli show each rejection in detail, and that of values out of the bounds
+and of missing flags, which docs/reference.md lists.
 """
 
 import importlib
@@ -191,7 +191,7 @@ def in_world(world_folder, monkeypatch):
 def get_error(command, changes):
     """Returns the message with which a command rejects changed flags, "" if it accepts them.
 
-    Starts no process.
+    No process is started.
     """
     package, flags = COMMANDS[command]
     call = scripts.run_here if command in CHECK_IN_JOB else scripts.resolve

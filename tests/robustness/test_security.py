@@ -1,5 +1,7 @@
-"""The claims of docs/security.md: untrusted files execute nothing, and refer to no file outside
-their directory."""
+"""The claims of docs/security.md: untrusted files execute nothing, and read no other files.
+
+They refer to no file outside their directory.
+"""
 
 import gzip
 import json

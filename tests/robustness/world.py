@@ -1,5 +1,4 @@
-"""Files for hostile commands and for the soak: a model of each kind, data of each task, text,
-and records."""
+"""Files for hostile commands and for the soak: models of each kind, data of each task, and text."""
 
 import json
 import os

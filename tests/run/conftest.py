@@ -37,8 +37,10 @@ def one_device():
 
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory, reference):
-    """Directory with the data and models of toy_runs.TASKS, of three layers, with the models of
-    OTHERS and own/."""
+    """Directory with the data and the models of toy_runs.TASKS, OTHERS, and own/.
+
+    The models have three layers.
+    """
     folder = tmp_path_factory.mktemp("toys")
     toy_runs.write_tasks(folder, reference, **SIZES)
     toy_runs.write(folder, reference, OTHERS, **SIZES)

@@ -1,5 +1,4 @@
-"""run.convert_checkpoint: conversions between all formats, longer position embeddings, and
-rejected inputs."""
+"""run.convert_checkpoint: all formats, longer position embeddings, and rejected inputs."""
 
 import dataclasses
 import json
@@ -47,7 +46,7 @@ def vocabulary(tmp_path):
 @pytest.mark.parametrize("output_format", ["tf1", "model_garden", "huggingface"])
 @pytest.mark.parametrize("source", ["original", "hf_tiny"])
 def test_longer_position_embeddings(original, reference, tmp_path, source, output_format):
-    """From and to every format.
+    """Every format can be the source and the result.
 
     The config has the new length, and all other tensors are unchanged.
     """

@@ -78,8 +78,10 @@ def flags(tmp_path_factory, reference):
 
 @pytest.fixture(scope="module")
 def expected(flags, reference, reference_config):
-    """For each line, its tokens and the embeddings of the layers -1 and 0, from one batch of
-    full length."""
+    """For each line, its tokens and the embeddings of the layers -1 and 0.
+
+    They are from one batch of full length.
+    """
     encoder = models.BertEncoder(reference_config)
     load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
     features = BertTokenizer(str(flags["vocab_file"])).encode(*zip(*TEXTS, strict=True), LENGTH)
@@ -186,8 +188,7 @@ def test_records_in_a_remote_directory():
 
 
 def test_json_equals_that_of_python_for_rounded_numbers(tmp_path):
-    """Ties, signed zeros, exponents, trailing zeros, and numbers of any size, character for
-    character."""
+    """Ties, signed zeros, exponents, trailing zeros, and numbers of any size have the same text."""
     rng = np.random.default_rng(5)
     vectors = np.stack(
         [

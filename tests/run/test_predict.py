@@ -1,5 +1,4 @@
-"""run.predict: a prediction for each row of a file, in order, for every task and format of
-files."""
+"""run.predict: a prediction for each row, in order, for every task and format of files."""
 
 import json
 import tempfile

@@ -1,5 +1,4 @@
-"""run.run_multiple_choice end to end: a toy model learns from files of SWAG, and predicts for
-files of RACE."""
+"""run.run_multiple_choice: a toy model learns from files of SWAG, and predicts for RACE."""
 
 import csv
 import json
@@ -100,8 +99,10 @@ def test_the_rule_is_learned_and_probabilities_match_the_scores(folder):
 
 
 def test_race_with_another_number_of_choices(folder):
-    """The model does not depend on the number of choices: trained with four, it answers
-    questions with three."""
+    """The model does not depend on the number of choices.
+
+    It is trained with four, and answers questions with three.
+    """
     for number, (sentence, beginning, endings, label) in enumerate(questions(12, 3)):
         place = folder / "race" / ("high" if number % 2 else "middle")
         place.mkdir(parents=True, exist_ok=True)

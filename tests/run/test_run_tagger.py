@@ -111,8 +111,10 @@ def trained(folder):
 
 @pytest.mark.usefixtures("trained")
 def test_entities_are_learned_and_every_word_has_a_prediction(folder):
-    """The test file has the words of the development file, so its predictions have the reported
-    scores."""
+    """The test file has the words of the development file.
+
+    Its predictions have the reported scores.
+    """
     dev = conll.read_sentences(str(folder / "dev.txt"), label_column=-1)
     predicted = conll.read_sentences(str(folder / "out" / "test_predictions.txt"), label_column=-1)
     assert predicted.words == dev.words

@@ -69,8 +69,10 @@ def test_invalid_files(tmp_path, content, message):
 
 
 def resolve(folder, **explicit_flags):
-    """Returns the TaskMetadata with which the model of a directory is served, which needs no
-    other files."""
+    """Returns the TaskMetadata with which the model of a directory is served.
+
+    No other files are required.
+    """
     settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).replace_values(
         explicit_flags
     )

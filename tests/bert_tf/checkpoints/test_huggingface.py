@@ -1,5 +1,4 @@
-"""Files of Hugging Face: of BERT, and of DistilBERT and ELECTRA, which have no segment types or
-project embeddings.
+"""Files of Hugging Face: BERT, DistilBERT without segment types, and ELECTRA with projections.
 
 transformers wrote `hf_tiny` and `hf_relatives`, and computed the expected outputs, within 2e-5.
 tests/run/test_hugging_face_models.py compares task models.
@@ -49,7 +48,7 @@ def arrays(hf_tiny):
 def write_variant(hf_tiny, arrays, tmp_path):
     """(tensors, **settings) -> a copy of hf_tiny with other tensors and settings.
 
-    None removes a setting.
+    The value None removes a setting.
     """
 
     def write(tensors=arrays, **settings):
@@ -273,7 +272,7 @@ def test_other_files(tmp_path, arrays):
 def write_parts(arrays, write_variant, tmp_path):
     """(index) -> a copy of hf_tiny in two files.
 
-    Index: the text of the index file, None for the correct one.
+    `index` is the text of the index file, or None for the correct one.
     """
 
     def write(index=None):

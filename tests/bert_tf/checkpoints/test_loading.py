@@ -1,5 +1,4 @@
-"""Checkpoints: detection of their format, loading into models, and errors if that is not
-possible."""
+"""Checkpoints: detection of their format, loading into models, and errors."""
 
 import dataclasses
 import os

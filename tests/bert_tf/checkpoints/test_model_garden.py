@@ -1,4 +1,4 @@
-"""Checkpoints and SavedModels of tf-models-official, which wrote them or reads them.
+"""Checkpoints and SavedModels that tf-models-official wrote or reads.
 
 Outputs are equal within 2e-5.
 """
@@ -46,8 +46,10 @@ def gelu(x):
 
 @functools.cache
 def get_pretrainer(encoder_class):
-    """Returns the one pretrainer of tf-models-official with this encoder, whose weights each
-    test sets."""
+    """Returns the one pretrainer of tf-models-official with this encoder.
+
+    Each test sets its weights.
+    """
     encoder = encoder_class(
         vocab_size=CONFIG.vocab_size,
         hidden_size=CONFIG.hidden_size,
@@ -73,10 +75,7 @@ def get_encoder(encoder_class):
 
 
 def randomize(model, seed):
-    """Sets all variables to values for which no bias is zero and no scale is one.
-
-    Returns the model.
-    """
+    """Sets all variables so that no bias is zero and no scale is one; returns the model."""
     random = np.random.default_rng(seed)
     for variable in model.variables:
         variable.assign(random.normal(0.4, 0.3, variable.shape))

@@ -45,7 +45,9 @@ def flags(monkeypatch):
 def resolve_fine_tuning(given=None, **settings):
     """Returns the resolved groups `model` and `tokenizer`.
 
-    Given: explicit settings, with "bert" as the checkpoint.
+    Args:
+      given: Dict of explicit settings, in addition to the checkpoint "bert".
+      **settings: Arguments of FineTuningSettings.
     """
     given = {"init_checkpoint": "bert"} | (given or {})
     settings = FineTuningSettings(**settings).replace_values(given)

@@ -1,5 +1,4 @@
-"""RunState: resuming with equal settings, changed settings, finished parts, and fingerprints of
-files."""
+"""RunState: resuming, changed settings, finished parts, and fingerprints of files."""
 
 import dataclasses
 import json

@@ -1,7 +1,4 @@
-"""The end of a script: its exit status and its messages on standard error.
-
-And its settings of TensorFlow.
-"""
+"""The end of a script, its messages on standard error, and its settings of TensorFlow."""
 
 import dataclasses
 import errno
@@ -33,8 +30,10 @@ REPORT = "internal error in bert_tf; please report it"
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """(main, *arguments) -> (exit status, standard error) of a script with the flag
-    --max_seq_length."""
+    """(main, *arguments) -> (exit status, standard error) of a script.
+
+    The script has the flag --max_seq_length.
+    """
 
     def remove_flags():
         for name in ("max_seq_length", "traceback"):
@@ -173,8 +172,7 @@ def test_a_long_line_is_shortened_in_its_middle(run):
 
 
 def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
-    """Also those that a killed process left, but not those of a running process or of another
-    program."""
+    """The files of killed processes are removed; those of running or other programs are not."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "bert_tf_temporary_killed" / "inside").mkdir(parents=True)
     (tmp_path / "bert_tf_temporary_alive").mkdir()
@@ -211,8 +209,10 @@ def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
     ],
 )
 def test_signals(run, number, expected, is_replaced):
-    """Even if a library replaces the exception, as TensorFlow does while it reports an error of
-    a remote file."""
+    """A library may replace the exception.
+
+    TensorFlow does so while it reports an error of a remote file.
+    """
 
     def main(argv):
         try:

@@ -1,7 +1,4 @@
-"""Pruned models compute the same as masked ones.
-
-Importances by finite differences; smaller word embeddings.
-"""
+"""Pruned models equal masked ones; importance by finite differences; smaller word embeddings."""
 
 import dataclasses
 
@@ -84,8 +81,10 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
 
 
 def measure_slopes(encoder, compute, *, kind, layer, number, size, step=1e-2):
-    """Returns the derivative of compute(), [B], by one element of a mask, from finite
-    differences."""
+    """Returns the derivative of compute(), [B], by one element of a mask.
+
+    It is computed from finite differences.
+    """
     mask = np.ones((3, size), np.float32)
     values = []
     for sign in (1, -1):
@@ -231,8 +230,10 @@ def test_scores_of_a_reduced_vocabulary(features, tmp_path):
 
 
 def test_layers_that_share_their_weights(features, tmp_path):
-    """Layers 0 and 1 share, and 2 and 3: equivalent to four layers with equal weights, whose
-    gradients are added."""
+    """The model is equivalent to four layers with equal weights, whose gradients are added.
+
+    Layers 0 and 1 share their weights, and so do layers 2 and 3.
+    """
     shared = models.BertPretrainer(models.BertEncoder(SHARED))
     layers = shared.encoder.encoder_layers
     assert layers[0] is layers[1] is not layers[2] is layers[3]

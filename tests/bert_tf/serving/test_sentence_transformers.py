@@ -1,5 +1,4 @@
-"""Directories of sentence-transformers: their pooling in `encode`, in predictions, and in both
-kinds of exports."""
+"""Directories of sentence-transformers: pooling in `encode`, in predictions, and in exports."""
 
 import json
 import shutil
@@ -26,8 +25,7 @@ MEAN, MAX, CLS = (
 
 @pytest.fixture
 def written(tmp_path, reference):
-    """(pooling, modules, settings=, prompts=) -> a new directory in the format of
-    sentence-transformers."""
+    """(pooling, modules, settings=, prompts=) -> a new directory of sentence-transformers."""
 
     def write(
         pooling=MEAN, modules=("models.Transformer", "models.Pooling"), settings=None, prompts=None

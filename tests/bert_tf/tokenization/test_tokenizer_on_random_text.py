@@ -1,5 +1,4 @@
-"""Random Unicode: BertTokenizer and a plain implementation of the original BERT's rules return
-the same IDs."""
+"""BertTokenizer and a plain implementation of the original BERT agree on random Unicode."""
 
 import random
 import sys

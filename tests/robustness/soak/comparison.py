@@ -40,8 +40,10 @@ def is_unfinished(path):
 
 
 def read_contents(folder):
-    """Returns a dict of path to comparable contents: bytes, or a set of (tag, step, value) for
-    "FOLDER/events"."""
+    """Returns a dict of path to comparable contents.
+
+    Contents are bytes, or a set of (tag, step, value) for "FOLDER/events".
+    """
     found = {}
     for path in list_paths(folder):
         full = os.path.join(folder, path)
@@ -68,8 +70,10 @@ def read_contents(folder):
 
 
 def _read_state(path):
-    """Returns the latest checkpoint in the file `checkpoint`, and the listed checkpoints that do
-    not exist."""
+    """Returns the latest checkpoint in the file `checkpoint`, and the missing ones.
+
+    The latter are listed checkpoints that do not exist.
+    """
     state = tf.train.get_checkpoint_state(os.path.dirname(path))
     if state is None:
         return "damaged"
@@ -80,8 +84,10 @@ def _read_state(path):
 
 
 def _read_events(path):
-    """Yields (tag, step, value) of a TensorBoard file, without a last event that a killed run
-    did not finish."""
+    """Yields (tag, step, value) of a TensorBoard file.
+
+    A last event that a killed run did not finish is ignored.
+    """
     try:
         for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
             event = tf.compat.v1.Event.FromString(record)
@@ -95,7 +101,7 @@ def _read_events(path):
 def find_differences(after, undisturbed, ignores_older=False):
     """Yields the paths of different, missing, and additional files of a job.
 
-    May ignore all but the last checkpoint.
+    If `ignores_older`, all checkpoints but the latest one are ignored.
     """
     for path in sorted(after.keys() | undisturbed.keys()):
         if ignores_older and is_older(path, undisturbed):

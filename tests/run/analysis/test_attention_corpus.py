@@ -23,8 +23,10 @@ OUTPUTS = {"analysis.npz", "heads.tsv", "measures.png", "relations.png", "relati
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """Directory with texts, and a treebank: the head of "right" is the previous word, of "left"
-    the next."""
+    """Directory with texts and a treebank.
+
+    The head of "right" is the previous word, and the head of "left" the next one.
+    """
     folder = tmp_path_factory.mktemp("corpus")
     rng = np.random.default_rng(5)
     texts = [" ".join(rng.choice(WORDS, rng.integers(1, 8))) for _ in range(30)]

@@ -1,5 +1,7 @@
-"""The attention report in a browser: views, filters, keys, saving, and that it runs and loads
-nothing but itself."""
+"""The attention report in a browser: views, filters, keys, saving, and isolation.
+
+The page runs and loads nothing but itself.
+"""
 
 import json
 import shutil
@@ -45,15 +47,16 @@ def observe(folder, *questions):
 
 @pytest.fixture(scope="module")
 def seen(shifting):
-    """Returns the Observer and the Observations of a sentence pair and of markup, by the model
-    of shifted attention."""
+    """The Observer and the Observations of a sentence pair and of markup, by the model of `shifting`."""
     return observe(shifting, Question("the cat , unaffable", "dog ran"), Question(EVIL))
 
 
 @pytest.fixture(scope="module")
 def browser(seen, toys, tmp_path_factory):
-    """Yields a browser with the report, a local file, in a directory that also contains a report
-    of a masked LM."""
+    """A browser with the report, a local file.
+
+    The directory also contains a report of a masked LM.
+    """
     folder = tmp_path_factory.mktemp("pages")
     page.write(str(folder / "report.html"), "<b>toy</b>", seen[0].heads, seen[1])
     observer, observations = observe(toys / "pretrained", Question("the line"))
@@ -77,8 +80,7 @@ def browser(seen, toys, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def clean(browser):
-    """Each test begins with the first view, and ends without an error in the console or a
-    request."""
+    """Begins each test with the first view, and ends it without errors and requests."""
     browser.get(
         f"file://{browser.folder}/report.html#text=0&view=grid&layer=0&head=0&filter=all&cls=1&sep=1&join=0"
     )

@@ -1,5 +1,4 @@
-"""run.attention_report: observations of each kind of model, numbers, the page, and rejected
-inputs."""
+"""run.attention_report: observations of each kind of model, numbers, the page, and rejections."""
 
 import json
 import re
@@ -132,9 +131,9 @@ def test_numbers(shifting, tmp_path):
 
 
 def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path):
-    """Also for texts like the page's own placeholders.
+    """This also holds for texts like the page's own placeholders.
 
-    Browsers are told to run and load nothing else.
+    The page tells browsers to run and load nothing else.
     """
     texts = (
         "<script>alert(1)</script> & @@SCRIPT@@ @@DATA@@",

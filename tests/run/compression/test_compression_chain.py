@@ -1,6 +1,6 @@
 """From a teacher to an int8 file: distilled, pruned, trained for int8, exported, and compared.
 
-And the cost of int8.
+The cost of int8 is measured, too.
 """
 
 import json
@@ -30,8 +30,10 @@ DATA = {"data_dir": "sst-2"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):
-    """Directory with the teacher sst/ of two layers, and student/, pruned/, and int8/, each made
-    from the previous."""
+    """Directory with sst/, student/, pruned/, and int8/, each made from the previous one.
+
+    The teacher, sst/, has two layers.
+    """
     folder = tmp_path_factory.mktemp("chain")
     toy_runs.write_data(folder)
     toy_runs.write(folder, reference, {"sst": toy_runs.TASKS["sst"]}, **SIZES)

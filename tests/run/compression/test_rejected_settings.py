@@ -1,5 +1,4 @@
-"""Settings of distillation, pruning, and comparison that are rejected, before anything is
-written."""
+"""Settings of distillation, pruning, and comparison that are rejected, before any output."""
 
 import dataclasses
 import json
@@ -235,9 +234,9 @@ def test_models_of_two_tasks_are_not_compared():
 
 
 def assert_rejected(script, variants, flags, message):
-    """Runs a script, with the directory of `variants` in its flags.
+    """Asserts that a script rejects flags, and does not create an output_dir.
 
-    Asserts that it does not create an output_dir.
+    In the flags, {variants} stands for the directory of `variants`.
     """
     existed = os.path.exists(flags["output_dir"])
     flags = {

@@ -13,8 +13,10 @@ LENGTHS = [4, 1, 3, 4, 2]
 
 @pytest.fixture
 def saved(tmp_path):
-    """Outputs [B, choices, ...] of multiple choice, written in another order, and the path of
-    their directory."""
+    """Outputs [B, choices, ...] of multiple choice, and the path of their directory.
+
+    They are written in another order.
+    """
     rng = np.random.default_rng(5)
     outputs = {
         "logits": rng.normal(size=[5, 2]).astype(np.float32),

@@ -73,8 +73,10 @@ def test_every_task_is_scored_by_known_metrics():
 
 
 def test_means_of_probabilities():
-    """The probabilities of the averaged logits are the means, also for probabilities that are
-    almost 0 or 1."""
+    """The probabilities of the averaged logits are the means of the probabilities.
+
+    This also holds for probabilities that are almost 0 or 1.
+    """
     logits = (
         np.random.default_rng(3)
         .normal(scale=4, size=(3, 5, 4))

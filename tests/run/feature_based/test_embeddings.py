@@ -1,5 +1,4 @@
-"""Saved embeddings: written atomically in any order of rows, read by row, named after their
-data."""
+"""Saved embeddings: written atomically in any order of rows, read by row, named after the data."""
 
 import os
 

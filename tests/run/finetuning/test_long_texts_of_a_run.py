@@ -1,4 +1,4 @@
-"""run_classifier --max_windows: training, resume, and serving.
+"""run_classifier --max_windows: training, resuming, and serving.
 
 test_trained_weights trains on windows with several replicas.
 """

@@ -35,10 +35,10 @@ class Weight(tf.Module):
 
 @pytest.fixture
 def searched(tmp_path, monkeypatch):
-    """Function (scores, **settings of the search) -> name of the best run, with the names of all in
-    `searched.ran`.
+    """Function (scores, **settings of the search) -> name of the best run.
 
-    A run creates a checkpoint and has its score in `scores`, or diverges if that is None.
+    Its attribute `ran` lists all runs. A run creates a checkpoint and has its score in `scores`, or
+    diverges if that is None.
     """
 
     def run(scores, **values):

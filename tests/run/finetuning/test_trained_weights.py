@@ -56,8 +56,7 @@ def tune(output_dir, **flags):
 
 
 def count_moments(folder):
-    """Returns the number of weights for which the checkpoint of a run has both moments of the
-    optimizer."""
+    """Returns the number of weights with both moments of the optimizer in a run's checkpoint."""
     names = tf.train.load_checkpoint(folder).get_variable_to_shape_map()
     return sum(MOMENTS.fullmatch(name) is not None for name in names) / 2
 
@@ -88,11 +87,10 @@ def test_frozen_layers_have_no_optimizer_state():
 
 @pytest.mark.extra_large
 def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
-    """Two replicas, gradient accumulation, and activation checkpointing.
+    """Two replicas, gradient accumulation, and activation checkpointing do not change the weights.
 
-    Without dropout, which replicas sample.
-
-    The texts are read in windows, some layers are frozen, and others have adapters.
+    There is no dropout, which replicas sample. The texts are read in windows, some layers are
+    frozen, and others have adapters.
     """
     config = json.loads((here / "sst" / "bert_config.json").read_text())
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
@@ -194,8 +192,10 @@ def assert_other_adapters_are_rejected(path, folder):
 
 @pytest.mark.large
 def test_frozen_layers_have_no_backward_pass(reference_config, reference_batches):
-    """Freezing removes matmuls from the backward pass, and does not change the gradients of the
-    trained weights."""
+    """Freezing removes matmuls from the backward pass.
+
+    It does not change the gradients of the trained weights.
+    """
     batch = {name: tf.constant(values[0]) for name, values in reference_batches.items()}
 
     def gradients(frozen):

@@ -1,5 +1,4 @@
-"""Evaluation of pre-training: means over predictions and examples, on one device and on
-replicas."""
+"""Evaluation of pre-training: means over predictions and examples, also on replicas."""
 
 import dataclasses
 

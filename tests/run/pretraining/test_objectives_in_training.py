@@ -1,5 +1,4 @@
-"""Pre-training on records of each objective, and in phases: evaluation, resuming, and settings
-that cannot change."""
+"""Pre-training on records of each objective, and in phases; settings that cannot change."""
 
 import dataclasses
 import pathlib
@@ -180,7 +179,7 @@ def test_a_run_resumes_in_any_phase(phases, config, tmp_path, step):
 def assert_resumes(settings, config, step, resumed):
     """Resumes a copy of a finished run, in the directory `resumed`, after a step.
 
-    Compares all variables.
+    All variables must be those of the finished run.
     """
     finished = settings.training.output_dir
     shutil.copytree(finished, resumed)

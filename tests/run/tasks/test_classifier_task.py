@@ -1,5 +1,7 @@
-"""ClassifierTask: labels in another order, of another task, without names, and that the training
-data lacks."""
+"""ClassifierTask: labels in another order, of another task, without names, and unseen ones.
+
+The training data have no rows with unseen labels.
+"""
 
 import numpy as np
 import pytest

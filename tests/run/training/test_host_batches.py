@@ -27,8 +27,10 @@ class HostsOfTwoReplicas:
 
 
 def numbers(count, batch_size, drop_remainder):
-    """Dataset of batches of two features of `count` examples, of which the second may be of any
-    width."""
+    """Dataset of batches of two features of `count` examples.
+
+    The second feature may have any width.
+    """
     data = tf.data.Dataset.from_tensor_slices(
         {"x": np.arange(count), "wide": np.arange(3 * count).reshape(count, 3)}
     )

@@ -233,8 +233,7 @@ def test_a_run_whose_file_checkpoint_is_lost_is_resumed(tmp_path, capsys):
 
 
 def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
-    """TensorFlow would restore the variables with equal names, and leave the others at their
-    initial values."""
+    """TensorFlow would restore equal names, and leave other variables at their initial values."""
     tf.train.Checkpoint(weight=tf.Variable(1.0)).write(str(tmp_path / "model.ckpt-9"))
     assert not has_run(str(tmp_path))
     assert start(tmp_path)[0].step == 0
