@@ -44,8 +44,8 @@ class ReferenceTokenizer:
 
     def words(self, text):
         """Yields the normalized words of a text."""
-        # While the rules are applied, surrogates, which no text contains, replace later characters:
-        # without a rule.
+        # While the rules are applied, surrogates replace later characters. No text contains
+        # surrogates, and no rule applies to them.
         surrogates = {
             c: chr(0xD800 + index)
             for index, c in enumerate(sorted(LATER_CHARACTERS.intersection(text)))

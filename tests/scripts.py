@@ -268,7 +268,7 @@ def _become(arguments, folder, environment, streams):
         file = os.open(path, os.O_RDWR | os.O_APPEND)
         os.dup2(file, target)
         os.close(file)
-    # Multiprocessing has opened another file.
+    # multiprocessing has opened another file.
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     os.chdir(folder)
     sys.path[0] = multiprocessing.process.ORIGINAL_DIR = folder

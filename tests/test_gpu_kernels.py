@@ -30,7 +30,7 @@ pytestmark = pytest.mark.extra_large
 DEVICES = ("GPU", "DEFAULT")
 SMALL = 16  # Elements of a shape, seed, or learning rate, which take a few microseconds to copy.
 
-# batch, sequence, predictions, choices
+# Batch size, sequence length, predictions per sequence, and choices.
 B = 4
 S = 9
 P = 5
@@ -224,7 +224,7 @@ def find_problems(operations, on_host=()):
             problems.add(f"{operation.type}: no kernel for {types}")
         for name, tensor in get_tensors(operation) if kernel else ():
             size = tensor.shape.num_elements()
-            # Unsigned: random bits.
+            # Unsigned integers are random bits.
             is_activation = tensor.dtype.is_floating or tensor.dtype.is_unsigned
             if name in kernel.host_memory_arg and is_activation and (size is None or size > SMALL):
                 problems.add(f"{operation.type}: {name} in host memory")

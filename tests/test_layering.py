@@ -61,7 +61,7 @@ LATE_IMPORTS = {
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"data_prep.pretraining.beam_runner"},
-    # TensorFlow, with the first shard of a process.
+    # A process imports TensorFlow with its first shard.
     "data_prep.pretraining.shards": {"bert_tf.tokenization"},
     "data_prep.pretraining.beam_runner": {
         "dask",
@@ -74,7 +74,7 @@ LATE_IMPORTS = {
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
-    # TensorFlow.
+    # These modules import TensorFlow.
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},
     "run.serving.predicting": {"bert_tf.serving.checkpoint"},
 }

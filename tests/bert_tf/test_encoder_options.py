@@ -201,7 +201,7 @@ def test_last_where_read_computes_fewer_rows(reference_config, batch):
     predictions = batch["masked_lm_positions"].shape[1]
     complete = count_rows(layers="padded")
     partial = count_rows(last_where_read=True)
-    # Of four in a layer.
+    # A layer has four matmuls.
     assert complete.count(batch_size * length) == partial.count(batch_size * length) + 3
     assert partial.count(batch_size * (1 + predictions)) == 3
 

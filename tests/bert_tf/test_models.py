@@ -104,7 +104,7 @@ def test_initial_weights_are_a_truncated_normal():
 def test_dropout_differs_between_calls_and_depends_on_the_seed_alone():
     def compute(seed):
         model = models.BertClassifier(models.BertEncoder(CONFIG, seed=seed), LABELS)
-        # None in inference.
+        # There is no dropout in inference.
         np.testing.assert_array_equal(model(FEATURES)["logits"], model(FEATURES)["logits"])
         return [model(FEATURES, training=True)["logits"].numpy() for _ in range(2)]
 

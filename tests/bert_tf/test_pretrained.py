@@ -76,7 +76,7 @@ def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class
     kernel = model.encoder.encoder_layers[0].attention.qkv.kernel
     np.testing.assert_array_equal(kernel, encoder.encoder_layers[0].attention.qkv.kernel)
     for variable in model.trainable_variables:
-        # An initial head would be equal to another one.
+        # Otherwise, the weights of a new head would be equal to these.
         variable.assign_add(tf.fill(variable.shape, 0.125))
     model.save_pretrained(tmp_path / "model", toy_tokenizer)
     again = model_class.from_pretrained(tmp_path / "model")

@@ -17,7 +17,7 @@ from tests.encoders import make_encoder
 
 ACTIVATIONS = 2e-5
 RELATIVE = 1e-4
-# Those of the scripts on a CPU.
+# The options of the scripts on a CPU.
 CPU_OPTIONS = {"layers": "unpadded_compiled", "last_where_read": True}
 MAKE = {
     "pretrain": models.BertPretrainer,

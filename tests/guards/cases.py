@@ -78,8 +78,7 @@ OPTIONS = {
 
 
 # A command whose checkpoints are guarded: the module of a script, and a dict of its flags. Its key
-# in `CASES` is its
-# --output_dir.
+# in `CASES` is its --output_dir.
 Case = collections.namedtuple("Case", "module flags")
 
 

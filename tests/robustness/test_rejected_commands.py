@@ -23,7 +23,7 @@ INPUT = re.compile(
     r"(?!output|export|cache).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
     "input"
 )
-# Jobs check paths.
+# Scripts whose jobs check the paths.
 CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")
 # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
 OPENED_LATER = {

@@ -26,7 +26,7 @@ OTHERS = {  # Models besides toy_runs.TASKS, two of them without a task.
         lambda config: models.BertClassifier(config, 2),
     ),
 }
-# With the data in own/.
+# Settings of the runs that read the data in own/.
 STARTED_WITH = {"stars": {"regression": True}, "topics": {"label_separator": ","}}
 
 

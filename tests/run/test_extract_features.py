@@ -245,7 +245,7 @@ def test_pooling():
     vectors = np.arange(24, dtype=np.float32).reshape(3, 2, 4)
     tokens = ["[CLS]", "a", "[SEP]"]
     assert extraction.pool(tokens, vectors, "none") == (tokens, vectors)
-    # The numbers increase evenly.
+    # The numbers increase evenly, so the mean is the middle row.
     for pooling, token, row in (("cls", "[CLS]", 0), ("mean", "[MEAN]", 1)):
         pooled_tokens, pooled_vectors = extraction.pool(tokens, vectors, pooling)
         assert pooled_tokens == [token]

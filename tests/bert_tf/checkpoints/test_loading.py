@@ -91,7 +91,7 @@ def test_corrupted_files(tf1_checkpoint, reference_config, tmp_path):
     data = ".data-00000-of-00001"
     for suffix in (".index", data):
         shutil.copy(tf1_checkpoint + suffix, prefix + suffix)
-    # Found only when a tensor is read.
+    # This is found only when a tensor is read.
     os.truncate(prefix + data, os.path.getsize(prefix + data) - 40)
     assert_load_fails(
         models.BertPretrainer(reference_config),
@@ -114,7 +114,7 @@ def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, refer
         open_checkpoint(str(tmp_path))
     assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
     assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
-    # Never opened, so it is ignored.
+    # Such a file is never opened, so it is ignored.
     os.rename(tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin")
     assert open_checkpoint(str(tmp_path)).kind == "TF1 checkpoint"
 

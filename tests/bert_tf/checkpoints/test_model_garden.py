@@ -22,7 +22,7 @@ from bert_tf.model_folder import find_config, read_config
 from tests import scripts
 from tests.encoders import load_all, make_features
 
-# From the encoder of tf-models-official, about the positions that its pretrainer passes to it.
+# The encoder of tf-models-official warns about the positions that its pretrainer passes to it.
 pytestmark = [pytest.mark.large, pytest.mark.filterwarnings("ignore:Input dict contained keys")]
 
 SIZES = {

@@ -70,7 +70,7 @@ def resolve_fine_tuning(given=None, **settings):
             (True, True),
             "note: --strip_accents=True overrides bert/tokenizer_config.json (False)\n",
         ),
-        # For another casing.
+        # The file sets `strip_accents` for another casing, so the value does not apply.
         (
             {"do_lower_case": True, "strip_accents": False},
             {"do_lower_case": False},

@@ -31,7 +31,7 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
     assert (tmp_path / "out" / "run.json").read_text() == json.dumps(
         {"train_batch_size": 7, "layers": [1, 2]}, indent=2
     ) + "\n"
-    # Begun by another process.
+    # Another process began the run.
     with pytest.raises(InputError, match="a run with `train_batch_size` 7, not 6"):
         state.begin()
 

@@ -94,7 +94,7 @@ def test_status_without_an_error(run):
         ),
         (OSError(), "OSError"),
         (MemoryError("Unable to allocate 9 TiB"), "not enough memory: Unable to allocate 9 TiB"),
-        # Of another process, not of standard output.
+        # The broken pipe is that of another process, not standard output.
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),
         (
             tf.errors.NotFoundError(None, None, "a.tfrecord; No such file\n\t [[in the graph]]"),

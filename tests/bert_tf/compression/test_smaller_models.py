@@ -33,7 +33,7 @@ CONFIG = BertConfig(
     attention_probs_dropout_prob=0.0,
 )
 SHARED = dataclasses.replace(CONFIG, num_hidden_layers=4, num_hidden_groups=2, embedding_size=5)
-# These remain, and these neurons.
+# The heads and neurons of each layer that remain.
 HEADS = [np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])]
 NEURONS = [np.array([0, 4, 9]), np.arange(10), np.array([7])]
 LABELS = tf.constant([2, 0, 1])

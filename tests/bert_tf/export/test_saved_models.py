@@ -216,7 +216,7 @@ def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, to
     np.testing.assert_array_equal(compute_probabilities(servable.answer_texts), expected)
     response = compute_probabilities(tf.saved_model.load(path).signatures["serving_default"])
     assert 0 < np.abs(response - expected).max() < tolerance
-    # Restores and initializes like the server.
+    # This loader restores and initializes like the server.
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         graph = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def[
             "serving_default"

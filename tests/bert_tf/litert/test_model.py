@@ -147,7 +147,7 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
         path.write_bytes(litert.convert(servable, weights, lengths=(8, 16), batch_sizes=(1,)))
         response = LiteRTModel(str(path))(**REQUESTS["masked_lm"])["probabilities"]
         np.testing.assert_allclose(response, expected, rtol=0, atol=tolerance)
-        # Graphs, names, and the vocabulary.
+        # The remainder is for graphs, names, and the vocabulary.
         assert path.stat().st_size < float32_bytes / ratio + 500_000
 
 

@@ -86,7 +86,7 @@ def test_weight_decay_by_name(name, options, decay):
         ({}, ([0.0], [0.3, 0.4]), ([0.0], [0.3, 0.4])),
         ({"clip_norm": 2.0}, ([12.0], [3.0, 4.0]), ([24 / 13], [6 / 13, 8 / 13])),
         ({"clip_norm": 0}, ([12.0], [3.0, 4.0]), ([12.0], [3.0, 4.0])),
-        # A loss scale is divided out before clipping: the norm is 5.
+        # Gradients are divided by the loss scale before clipping, so their norm is 5.
         ({"scale_loss": True}, ([0.0], [3.0 * 2**15, 4.0 * 2**15]), ([0.0], [0.6, 0.8])),
     ],
 )

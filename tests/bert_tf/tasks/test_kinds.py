@@ -124,7 +124,7 @@ def tokenizers(tmp_path_factory):
     ],
 )
 def test_the_source_of_a_span(tokenizers, context, first, last, expected):
-    # Counts tokens over all contexts.
+    # Tokens are counted over all contexts.
     pieces = split_contexts(tokenizers[0], tf.constant(["x fun", context]))
     texts, starts, ends = extract_span_texts(
         pieces,

@@ -20,7 +20,7 @@ import re
 import tensorflow as tf
 
 UNFINISHED = ("_temp", ".partial", "checkpoint.tmp")
-# Such files never change.
+# Files with these suffixes never change.
 FINAL = (".tfrecord", ".index", ".data-00000-of-00001", ".pb", ".tflite", ".npy")
 RATES = ("examples_per_second", "tokens_per_second", "steps_per_second")
 RANDOM_DIGITS = re.compile(rb"(?<=_)[0-9a-f]{32}")

@@ -47,7 +47,7 @@ def observe(folder, *questions):
 
 @pytest.fixture(scope="module")
 def seen(shifting):
-    """The Observer and the Observations of a sentence pair and of markup, by the model of `shifting`."""
+    """The Observer and the Observations of a pair and of markup, by the model of `shifting`."""
     return observe(shifting, Question("the cat , unaffable", "dog ran"), Question(EVIL))
 
 
@@ -194,7 +194,7 @@ def test_filters_and_switches(browser, seen):
 
 
 def test_keys(browser):
-    # The last two have no further head.
+    # The last two keys have no effect: there are no more heads and layers in that direction.
     press(browser, "2", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
     assert get_status(browser).startswith("Layer 0, head 1")
     press(browser, Keys.ARROW_LEFT, "n", "n")
@@ -237,7 +237,7 @@ def test_candidates_of_a_masked_lm(browser):
     assert not find(browser, "#tab-words").is_displayed()
     browser.get(f"file://{browser.folder}/masked.html#view=words")
     rows = browser.find_elements(By.CSS_SELECTOR, "#view tr")
-    # The token itself, and ten candidates.
+    # The cells are the token itself and ten candidates.
     assert len(rows[1].find_elements(By.TAG_NAME, "td")) == 11
     press(browser, "1", Keys.ARROW_DOWN)
     assert get_status(browser).startswith("Layer 1")

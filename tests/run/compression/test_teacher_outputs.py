@@ -20,7 +20,7 @@ def saved(tmp_path):
     rng = np.random.default_rng(5)
     outputs = {
         "logits": rng.normal(size=[5, 2]).astype(np.float32),
-        # [B, choices, K, S, H].
+        # The shape is [B, choices, K, S, H].
         "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),
         "attention": rng.normal(size=[5, 2, 3, 2, 4, 4]).astype(np.float16),
     }

@@ -8,7 +8,7 @@ from run.evaluation import glue_submission, metrics
 
 
 def test_scores_by_hand():
-    # 2 hits of 1, 1 miss, 1 false.
+    # Of label 1, there are 2 true positives, 1 false negative, and 1 false positive.
     labels = np.array([1, 0, 1, 1, 0])
     predictions = np.array([1, 1, 0, 1, 0])
     scores = metrics.score(("accuracy", "f1", "matthews_corrcoef"), labels, predictions)

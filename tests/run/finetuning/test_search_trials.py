@@ -146,7 +146,7 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
 
 def test_a_search_resumes_with_missing_trials(tmp_path, searched):
     searched(SCORES, search_learning_rates=(0.1,))
-    # As if the process had been killed.
+    # The directory looks as if the process had been killed.
     (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").touch()
     searched.ran.clear()
     searched({**SCORES, "batch8_lr0.5_epochs1": 0.875})

@@ -18,7 +18,7 @@ SEP = 2
 MASK = 3
 CONTINUATIONS = range(24, V)
 VOCABULARY = masking.Vocabulary(np.arange(V), CLS, SEP, MASK, np.arange(V) >= 24)
-# Published output for seed 1234567.
+# Published output of SplitMix64 for seed 1234567.
 SPLITMIX64 = [6457827717110365317, 3203168211198807973, 9817491932198370423]
 SEED = 7
 LENGTHS = np.random.default_rng(1).integers(5, S + 1, 500)
