@@ -260,7 +260,7 @@ def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_devi
 
 
 def test_step_on_two_devices(two_replicas):
-    """Includes the sums over GPUs, which NCCL computes."""
+    """The step includes the sums over GPUs, which NCCL computes."""
     features = {
         name: tf.zeros([B, *spec.shape[1:]], spec.dtype)
         for name, spec in {**inputs(S), **PRETRAINING}.items()

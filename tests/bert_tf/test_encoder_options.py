@@ -109,7 +109,7 @@ def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch
 def test_dropout_masks_depend_on_the_seed_alone(
     reference_config, pretrainer, batch, options, baseline, activation
 ):
-    """Also if `compiled` pads the 78 tokens to 96, and if the last layer is computed in part."""
+    """`compiled` pads the 78 tokens to 96, and other options compute a part of the last layer."""
     config = dataclasses.replace(
         reference_config,
         hidden_dropout_prob=0.2,

@@ -105,7 +105,7 @@ def test_windows_belong_to_classifiers_of_long_texts(
 
 
 def test_the_loss_of_compile_is_the_loss_of_the_project(toy_tokenizer):
-    """For a dict of labels too; `fit` averages over the examples of all batches."""
+    """Labels can be a dict, too; `fit` averages over the examples of all batches."""
     model = models.BertSpanLabeler(make_encoder(toy_servables.CONFIG, seed=3))
     features = encode(toy_tokenizer)
     labels = {

@@ -148,7 +148,7 @@ def killed_run(cloud, data):
 
 
 def latest_step(cloud):
-    """The step of the latest checkpoint in the file `checkpoint`."""
+    """Returns the step of the latest checkpoint in the file `checkpoint`."""
     return int(
         re.match(
             rb'model_checkpoint_path: ".*ckpt-(\d+)"', cloud.get(f"{CLOUD}/pretrained/checkpoint")
@@ -214,7 +214,10 @@ def test_pretraining_that_is_killed_twice_gives_the_same_bits(cloud, data, tmp_p
 
 
 def test_steps_between_checkpoints_send_no_requests(killed_run):
-    """Except for the logs, and a list every 5 s. Records are read ahead."""
+    """The exceptions are the logs, and a list every 5 s.
+
+    Records are read ahead.
+    """
     names = [
         name.partition("/pretrained/")[2] for name in killed_run.requests if "/records/" not in name
     ]

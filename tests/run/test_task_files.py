@@ -140,7 +140,7 @@ def test_labels_without_names_accept_some(tmp_path, labels_file):
 
 
 def test_labels_are_unique(tmp_path, labels_file):
-    """Otherwise, one of two probabilities with the same name would be lost."""
+    """If they were not, one of two probabilities with the same name would be lost."""
     twice = "contains the label 'a' twice; labels must be unique"
     (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
     with pytest.raises(InputError, match=f"^`labels_file`=.*labels.txt: {twice}$"):

@@ -90,7 +90,7 @@ def features():
 
 
 def assert_same_outputs(ours, theirs, features, names):
-    """names: dict of our output -> theirs."""
+    """Asserts equal outputs; `names` is a dict of our name of an output -> theirs."""
     renamed = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
     if "masked_lm_logits" not in names:
         features = {
@@ -144,7 +144,7 @@ def test_the_state_of_their_optimizer_is_not_read(optimizer_class, tmp_path):
 @BOTH_ENCODERS
 @pytest.mark.parametrize("is_encoder", [False, True])
 def test_theirs_restore_ours(encoder_class, is_encoder, features, tmp_path):
-    """By the items of their pretrainer, and as a model or an encoder."""
+    """Their classes restore our files by the items of their pretrainer, as a model, and as an encoder."""
     ours = randomize((models.BertEncoder if is_encoder else models.BertPretrainer)(CONFIG), seed=4)
     assert model_garden.write(tmp_path, model_tensors(ours), CONFIG) == ()
     assert BertConfig.from_json_file(tmp_path / "bert_config.json") == CONFIG

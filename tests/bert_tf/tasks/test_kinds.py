@@ -20,7 +20,7 @@ CONTEXTS = 700  # of each case; 4.3 windows each
 
 
 def decode(context, scores, begins):
-    """The spans of a context in NumPy: list of (score, first token, last token)."""
+    """Returns the spans of a context in NumPy: list of (score, first token, last token)."""
     fullest = span_decoding.find_fullest_windows(context)
     spans = span_decoding.find_spans(
         [
