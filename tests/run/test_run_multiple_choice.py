@@ -37,11 +37,11 @@ def questions(number, seed):
 def write_swag(path, number, seed, with_labels=True):
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(
-            ["sent1", "sent2", *(f"ending{place}" for place in range(4)), *["label"] * with_labels]
-        )
+        header = ["sent1", "sent2", *(f"ending{place}" for place in range(4))]
+        writer.writerow([*header, "label"] if with_labels else header)
         for sentence, beginning, endings, label in questions(number, seed):
-            writer.writerow([sentence, beginning, *endings, *[label] * with_labels])
+            row = [sentence, beginning, *endings]
+            writer.writerow([*row, label] if with_labels else row)
 
 
 @pytest.fixture(scope="module")

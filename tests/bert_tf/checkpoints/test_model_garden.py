@@ -144,7 +144,7 @@ def test_the_state_of_their_optimizer_is_not_read(optimizer_class, tmp_path):
 @BOTH_ENCODERS
 @pytest.mark.parametrize("is_encoder", [False, True])
 def test_theirs_restore_ours(encoder_class, is_encoder, features, tmp_path):
-    """Their classes restore our files by the items of their pretrainer, as a model, and as an encoder."""
+    """Their classes restore our files by the items of their pretrainer, and as a whole model."""
     ours = randomize((models.BertEncoder if is_encoder else models.BertPretrainer)(CONFIG), seed=4)
     assert model_garden.write(tmp_path, model_tensors(ours), CONFIG) == ()
     assert BertConfig.from_json_file(tmp_path / "bert_config.json") == CONFIG
