@@ -20,8 +20,7 @@ pytestmark = pytest.mark.large
 
 # Names of flags whose values are paths that a script reads.
 INPUT = re.compile(
-    r"(?!output|export|cache).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
-    "input"
+    "(?!output|export|cache).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|input"
 )
 # Scripts whose jobs check the paths.
 CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")
@@ -132,8 +131,8 @@ REJECTED = (
     (
         "create_pretraining_data",
         {"masking": "dynamic", "do_whole_word_mask": True},
-        "`do_whole_word_mask`=True: has no effect with `masking`=dynamic, whose records contain "
-        "no masks; set it for",
+        "`do_whole_word_mask`=True: "
+        "has no effect with `masking`=dynamic, whose records contain no masks; set it for",
     ),
     (
         "run_pretraining",

@@ -17,8 +17,8 @@ from data_prep import records
 from tests import toy_runs
 
 TEXT = (
-    "The debugger stops at the first line.\nIt goes on.\n\nEach module has a name.\nA name is a "
-    "word.\n\n"
+    "The debugger stops at the first line.\nIt goes on.\n\n"
+    "Each module has a name.\nA name is a word.\n\n"
 )
 PIECES = [
     "[PAD]",

@@ -117,8 +117,8 @@ def test_a_round_trip_keeps_vocabulary_and_casing(
             "original",
             {"num_hidden_layers": 1},
             {},
-            "contains bert/encoder/layer_1/attention/output/LayerNorm/beta, which the BERT config "
-            "does not",
+            "contains bert/encoder/layer_1/attention/output/LayerNorm/beta, "
+            "which the BERT config does not",
         ),
         (
             "original",

@@ -106,8 +106,8 @@ def test_json_lines_have_the_format_of_the_original_bert(flags, expected, tmp_pa
         EXTRACT, output_file=tmp_path / "out.jsonl", layers="-1,0", batch_size=3, **flags
     )
     assert capsys.readouterr().out == (
-        f"{tmp_path}/out.jsonl: embeddings of 8 lines, layers -1,0; 1 truncated to "
-        "--max_seq_length=11\n"
+        f"{tmp_path}/out.jsonl: embeddings of 8 lines, layers -1,0; "
+        "1 truncated to --max_seq_length=11\n"
     )
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [list(row) for row in rows] == [["linex_index", "features"]] * 8

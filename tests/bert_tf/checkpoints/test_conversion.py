@@ -31,8 +31,8 @@ def test_every_tensor_keeps_its_bytes(
         tf1_checkpoint, f"{folder}/out", output_format, reference_config, f"{folder}/entries.txt"
     )
     assert summary.startswith(
-        f"{tf1_checkpoint} (TF1 checkpoint) -> {folder}/out ({FORMATS[output_format].KIND}): 46 "
-        "tensors"
+        f"{tf1_checkpoint} (TF1 checkpoint) -> {folder}/out "
+        f"({FORMATS[output_format].KIND}): 46 tensors"
     )
     assert notes == []
     written = open_checkpoint(f"{folder}/out")

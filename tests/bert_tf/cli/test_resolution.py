@@ -98,8 +98,8 @@ def test_explicit_files_take_precedence(bert, capsys):
     )
     assert capsys.readouterr().err.splitlines() == [
         "note: --bert_config_file=mine.json overrides bert/config.json",
-        f"note: --vocab_file=mine.txt overrides bert/vocab.txt: 1 of {len(PIECES)} IDs have "
-        "another token",
+        "note: --vocab_file=mine.txt overrides bert/vocab.txt: "
+        f"1 of {len(PIECES)} IDs have another token",
         "note: --do_lower_case=True overrides bert/tokenizer_config.json (False)",
     ]
     resolve_fine_tuning(

@@ -48,8 +48,8 @@ def test_changed_settings_are_reported(tmp_path, capsys):
     (tmp_path / "checkpoint").touch()
     assert begin(before) == ""
     changes = (
-        "resumes with changed settings: `learning_rate` 0.5 (was 0.25), `no_weight_decay` a (was "
-        "a,b)"
+        "resumes with changed settings: "
+        "`learning_rate` 0.5 (was 0.25), `no_weight_decay` a (was a,b)"
     )
     assert begin(now) == f"{tmp_path}: {changes}\n"
     assert begin(now) == ""  # Reported once.

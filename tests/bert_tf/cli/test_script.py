@@ -77,11 +77,11 @@ def test_status_without_an_error(run):
     [
         (
             InputError(
-                "`max_seq_length`=3: is below `doc_stride`; set `notraceback`, not `nontraceback` "
-                "or traceback"
+                "`max_seq_length`=3: is below `doc_stride`; "
+                "set `notraceback`, not `nontraceback` or traceback"
             ),
-            "--max_seq_length=3: is below `doc_stride`; set --notraceback, not `nontraceback` or "
-            "traceback",
+            "--max_seq_length=3: is below `doc_stride`; "
+            "set --notraceback, not `nontraceback` or traceback",
         ),
         (InputError("two\n  lines"), "two lines"),
         (
@@ -236,13 +236,13 @@ def test_signals(run, number, expected, is_replaced):
     [
         (
             "--max_seq_lenth=5",
-            "Unknown command line flag 'max_seq_lenth'. Did you mean: max_seq_length ? (see "
-            "--help)",
+            "Unknown command line flag 'max_seq_lenth'. "
+            "Did you mean: max_seq_length ? (see --help)",
         ),
         (
             "--max_seq_length=many",
-            "flag --max_seq_length=many: invalid literal for int() with base 10: 'many' "
-            "(see --help)",
+            "flag --max_seq_length=many: "
+            "invalid literal for int() with base 10: 'many' (see --help)",
         ),
         ("more", "unexpected argument 'more'; write flags as --name=value"),
         ("--max_seq_length=caf\udce9", "the command line is not valid UTF-8; rename the file"),
@@ -274,8 +274,8 @@ def test_an_error_from_another_process_and_about_another_argument():
 
 
 AMD = (
-    "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\nprocessor\t: "
-    "1\nflags : fpu\n"
+    "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\n"
+    "processor\t: 1\nflags : fpu\n"
 )
 ARM = "processor\t: 0\nFeatures\t: fp asimd bf16\n"
 

@@ -205,8 +205,8 @@ def test_the_factorization_is_the_best_of_its_rank():
         (
             SHARED,
             3,
-            "`embedding_size`=3: the word embeddings of the model are already factorized, to size "
-            "5",
+            "`embedding_size`=3: "
+            "the word embeddings of the model are already factorized, to size 5",
         ),
     ],
 )

@@ -160,8 +160,8 @@ def test_other_tasks_do_not_depend_on_the_pooling(written):
     [
         (
             {"modules": ["models.Transformer", "models.WordWeights"]},
-            "modules.json: the modules are Transformer, WordWeights; only Transformer, Pooling, "
-            "and Normalize",
+            "modules.json: the modules are Transformer, WordWeights; "
+            "only Transformer, Pooling, and Normalize",
         ),
         (
             {"pooling": MEAN | MAX},
@@ -177,8 +177,8 @@ def test_other_tasks_do_not_depend_on_the_pooling(written):
         ),
         (
             {"prompts": {"default_prompt_name": "query"}},
-            "config_sentence_transformers.json: default_prompt_name is 'query': only null is "
-            "supported",
+            "config_sentence_transformers.json: "
+            "default_prompt_name is 'query': only null is supported",
         ),
     ],
 )

@@ -26,8 +26,8 @@ pytestmark = [
     pytest.mark.skipif(
         not (CHROMIUM and DRIVER),
         reason=(
-            "chromium or chromedriver is missing: on Debian, run `apt-get install chromium "
-            "chromium-driver`"
+            "chromium or chromedriver is missing: "
+            "on Debian, run `apt-get install chromium chromium-driver`"
         ),
     ),
 ]

@@ -147,8 +147,8 @@ def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, mess
         ),
         (
             {"student_config_file": "{variants}/causal.json", "objective": "left_to_right"},
-            "`teacher`=pretrained: has bidirectional attention, but the student has causal "
-            "attention; both must",
+            "`teacher`=pretrained: "
+            "has bidirectional attention, but the student has causal attention; both must",
         ),
         (
             {"teacher": "headless", "student_layers": "0"},

@@ -115,8 +115,8 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
                 "         8            0.1       2      7         0.7500     2.0000  best",
                 "         8            0.5       1      7         0.5000     2.0000",
                 "         8            0.5       2      7         0.7500     2.0000",
-                f"best of 4 trials by eval_accuracy: {tmp_path}/search/{best}; its weights are in "
-                f"{tmp_path}\n",
+                f"best of 4 trials by eval_accuracy: {tmp_path}/search/{best}; "
+                f"its weights are in {tmp_path}\n",
             ]
         )
         in output

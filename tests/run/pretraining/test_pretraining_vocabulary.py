@@ -167,8 +167,8 @@ def test_contradictions(folder, capsys):
 def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
     (folder / "a.tfrecord").touch()
     message = (
-        "`vocab_file` is required with `masking`=dynamic, since neither a run.json of the records "
-        "nor"
+        "`vocab_file` is required with `masking`=dynamic, "
+        "since neither a run.json of the records nor"
     )
     with pytest.raises(InputError, match=message):
         resolve(capsys, masking="dynamic")

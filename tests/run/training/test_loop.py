@@ -100,8 +100,8 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert list(seen) == [2, 4, 6, 8, 10]
     assert results == {"accuracy": 0.9, "eval_loss": 2.0}
     assert (
-        "training stopped at step 10: accuracy has not improved in 3 evaluations; the best is "
-        "from step 4" in (capsys.readouterr().out)
+        "training stopped at step 10: accuracy has not improved in 3 evaluations; "
+        "the best is from step 4" in (capsys.readouterr().out)
     )
     assert [row["step"] for row in read_rows(tmp_path / "eval_log.csv")] == list(seen)
     assert sorted(os.listdir(tmp_path / "best")) == [
