@@ -2,5 +2,5 @@
 
 from bert_tf.cli import script
 
-# Before a test imports TensorFlow: it is to compute as it does in the scripts.
+# Before a test imports TensorFlow, so that it computes as in the scripts.
 script.prepare_tensorflow()

@@ -1,5 +1,4 @@
-"""Cloud Storage for tests: scripts see gs://BUCKET, and a thread of this process answers their
-requests.
+"""Cloud Storage for tests: scripts see gs://BUCKET, and a thread answers their requests.
 
 TensorFlow's client uses the server as its HTTPS proxy. The server does not forward requests: it
 answers them itself, with a certificate that the client trusts because of an environment variable.
@@ -69,9 +68,7 @@ class StoredObject:
 
 
 class CloudStorage:
-    """Buckets of objects.
-
-    In a `with` block, scripts that tests.scripts starts see them as gs://BUCKET.
+    """Buckets, which scripts that tests.scripts starts in a `with` block see as gs://BUCKET.
 
     Args:
       folder: pathlib.Path of a directory for the certificate.
@@ -113,9 +110,9 @@ class CloudStorage:
 
     @contextlib.contextmanager
     def hold(self, names):
-        """A context in which writes of objects whose names match a regular expression wait.
+        """A context in which writes of objects wait if their names match a regular expression.
 
-        At the end, they fail.
+        They fail at its end.
         """
         self.held_names = names
         try:
@@ -136,8 +133,10 @@ class CloudStorage:
         return self.buckets[bucket][name].content
 
     def names(self, path):
-        """Returns the relative names of the objects below gs://..., sorted, without markers of
-        directories."""
+        """Returns the sorted relative names of the objects below gs://...
+
+        The markers of directories are omitted.
+        """
         bucket, folder = _split(path)
         return [
             name.removeprefix(f"{folder}/")
@@ -250,8 +249,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 },
             )
 
-    # Noqa: N815 (the names that http.server calls)
-    do_GET = do_POST = do_PUT = do_DELETE = answer_request
+    # http.server calls these names.
+    do_GET = do_POST = do_PUT = do_DELETE = answer_request  # noqa: N815
 
     def dispatch(self):
         url = urllib.parse.urlsplit(self.path)
@@ -265,10 +264,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         raise ErrorAnswer(400, f"{self.command} {self.path} is not served")
 
     def permit(self, bucket, action):
-        """Rejects forbidden actions and buckets that do not exist.
-
-        Returns the objects of the bucket.
-        """
+        """Returns the objects of a bucket; rejects forbidden actions and missing buckets."""
         authorization = self.headers.get("Authorization")
         if authorization != f"Bearer {TOKEN}":
             raise ErrorAnswer(
@@ -357,8 +353,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         )
 
     def begin_upload(self, bucket):
-        """Receives an object, or begins an upload, whose content is in the next request of the
-        client."""
+        """Receives an object, or begins an upload.
+
+        The next request of the client has the content of the upload.
+        """
         content = self.receive()
         name = self.query["name"]
         objects = self.permit(bucket, "write")
@@ -387,7 +385,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def write(self, kind, bucket, name, content):
         """Writes an object.
 
-        If its name is held, waits until it is not, and then drops the connection.
+        If its name is held, waits until it is released, and then drops the connection.
         """
         objects = self.permit(bucket, "write")
         held = self.cloud.held_names
@@ -417,7 +415,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def metadata(self, bucket, name):
         found = self.find(bucket, name)
         seconds, nanoseconds = divmod(found.nanoseconds, 10**9)
-        when = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{nanoseconds // 10**6:03d}Z"
+        date = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+        when = f"{date}.{nanoseconds // 10**6:03d}Z"
         return {
             "kind": "storage#object",
             "bucket": bucket,

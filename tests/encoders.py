@@ -16,8 +16,10 @@ def make_encoder(config, *, seed=0, dtype=None, **fast):
 
 
 def make_features(config, lengths):
-    """Returns random features, int32 [B, S], of B sequences of these lengths, of which S is the
-    largest."""
+    """Returns random features, int32 [B, S], of sequences of these B lengths.
+
+    S is the largest length.
+    """
     rng = np.random.default_rng(3)
     mask = (np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]).astype(np.int32)
     return {
@@ -30,10 +32,7 @@ def make_features(config, lengths):
 
 
 def load_all(model, path):
-    """Loads a checkpoint that contains the weights of the model and no others.
-
-    Returns the model.
-    """
+    """Loads a checkpoint that has the weights of the model and no others; returns the model."""
     report = load_pretrained(model, str(path))
     assert report.missing == report.unused == ()
     return model

@@ -1,5 +1,4 @@
-"""Gradients of a model by the names of its variables, to compare models that must compute the
-same."""
+"""Gradients by the names of variables, to compare models that must compute the same."""
 
 import numpy as np
 import tensorflow as tf

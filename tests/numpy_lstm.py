@@ -7,8 +7,17 @@ import numpy as np
 
 
 def one_direction(x, kernel, recurrent, bias):
-    """Computes the outputs [W, U] for x [W, D], kernel [D, 4 * U], recurrent [U, 4 * U], and
-    bias [4 * U]."""
+    """Computes the outputs of an LSTM in one direction.
+
+    Args:
+      x: [W, D].
+      kernel: [D, 4 * U].
+      recurrent: [U, 4 * U].
+      bias: [4 * U].
+
+    Returns:
+      [W, U].
+    """
     state = cell = np.zeros(len(recurrent))
     outputs = []
     for word in x.astype(np.float64):
@@ -20,9 +29,14 @@ def one_direction(x, kernel, recurrent, bias):
 
 
 def bidirectional(x, weights):
-    """Computes [W, 2 * U] for x [W, D].
+    """Computes the outputs of an LSTM in both directions.
 
-    Weights: kernel, recurrent, and bias of the forward and backward directions.
+    Args:
+      x: [W, D].
+      weights: Kernel, recurrent kernel, and bias of the forward and backward directions.
+
+    Returns:
+      [W, 2 * U].
     """
     forward = one_direction(x, *weights[:3])
     backward = one_direction(x[::-1], *weights[3:])[::-1]

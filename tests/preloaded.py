@@ -1,9 +1,8 @@
-"""Imports what scripts import: the fork server of `tests.scripts` loads this module once, before it
-forks a script.
+"""Imports what scripts import.
 
-To import TensorFlow, TensorFlow Text, tf-models-official, and this project takes about six seconds
-of a core. The modules run no operation of TensorFlow, so there are no threads, which a fork would
-lose.
+The fork server of `tests.scripts` loads this module once, before it forks a script. To import
+TensorFlow, TensorFlow Text, tf-models-official, and this project takes about six seconds of a core.
+The modules run no operation of TensorFlow, so there are no threads, which a fork would lose.
 """
 
 import gc

@@ -1,5 +1,4 @@
-"""Writes docs/reference.md, the page of all scripts and their flags, from the settings of the
-scripts.
+"""Writes docs/reference.md, the page of all scripts and flags, from the settings of the scripts.
 
     python -m tests.reference_page
 
@@ -13,6 +12,7 @@ import inspect
 import itertools
 import pathlib
 import re
+import textwrap
 
 from bert_tf.cli.usage import get_title
 
@@ -20,13 +20,12 @@ ROOT = pathlib.Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference.md"
 REGENERATE = "python -m tests.reference_page"
 FOLDERS = ("data_prep", "run")
-HEAD = f"""# Scripts and flags
-
-This page lists the flags of each script with the help texts of `--helpfull`. `{REGENERATE}` generates
-it from the settings of the scripts. "Required" means that a command without the flag is rejected. "None" means that the
-flag is not set by default. Every script also accepts `--help`, and `--traceback`, which shows the Python traceback of
-invalid input.
-"""
+INTRODUCTION = f"""\
+This page lists the flags of each script with the help texts of `--helpfull`. `{REGENERATE}`
+generates it from the settings of the scripts. "Required" means that a command without the flag is
+rejected. "None" means that the flag is not set by default. Every script also accepts `--help`, and
+`--traceback`, which shows the Python traceback of invalid input."""
+PAGE_WIDTH = 120  # Columns.
 # Titles of the tables of shared flags -> classes of settings. Other shared classes have their own
 # tables.
 TABLES = {
@@ -54,7 +53,10 @@ def write_page():
     tables = [f"\n### {title}\n\n{write_table(fields)}" for title, fields in shared.items()]
     return "\n".join(
         [
-            HEAD,
+            "# Scripts and flags",
+            "",
+            textwrap.fill(INTRODUCTION, PAGE_WIDTH, break_on_hyphens=False),
+            "",
             f"Contents: {contents}, [shared flags](#shared-flags).",
             *sections,
             "",
@@ -66,8 +68,10 @@ def write_page():
 
 
 def group_flags(command):
-    """Returns the flags of a script by the classes that define them: dict of class -> list of
-    (Field, default)."""
+    """Returns the flags of a script by the classes that define them.
+
+    The dict maps a class to a list of (Field, default).
+    """
     groups = {}
     for group in command.settings.groups():
         for field in dataclasses.fields(group):
@@ -82,10 +86,13 @@ def group_flags(command):
 
 
 def find_shared(groups):
-    """Returns the tables of the flags of several scripts: dict of title -> list of (Field,
-    default)."""
+    """Returns the tables of the flags of several scripts.
+
+    The dict maps a title to a list of (Field, default).
+    """
     shared = {}
-    for owner in dict.fromkeys(itertools.chain(*groups.values())):
+    owners = dict.fromkeys(itertools.chain(*groups.values()))  # In the order of the scripts.
+    for owner in owners:
         lists = [each[owner] for each in groups.values() if owner in each]
         if len(lists) > 1:
             shared.setdefault(get_table_title(owner), []).extend(max(lists, key=len))
@@ -100,8 +107,10 @@ def get_table_title(owner):
 
 
 def find_scripts():
-    """Returns a dict of the name of each script, as `python -m` takes it -> module, in
-    alphabetical order."""
+    """Returns a dict of the name of each script, as `python -m` takes it -> module.
+
+    The names are in alphabetical order.
+    """
     paths = [
         path
         for folder in FOLDERS
@@ -117,8 +126,11 @@ def find_scripts():
 
 
 def write_script(name, module, groups, shared):
-    """Returns the section of a script: what it does, links to tables of shared flags, and a
-    table of its own flags."""
+    """Returns the section of a script.
+
+    It describes what the script does, links to tables of shared flags, and has a table of the
+    script's own flags.
+    """
     own = []
     used = {}
     for owner, fields in groups.items():
@@ -137,8 +149,10 @@ def write_script(name, module, groups, shared):
 
 
 def write_link(title, fields, all_fields):
-    """Returns a link to a table of shared flags, with the flags and the defaults of a script if
-    they differ."""
+    """Returns a link to a table of shared flags.
+
+    If they differ for a script, the link lists the flags and the defaults of the script.
+    """
     text = f"[{title.lower()}](#{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')})"
     names, all_names = ([f"`--{field.name}`" for field, _ in each] for each in (fields, all_fields))
     missing = [name for name in all_names if name not in names]
@@ -167,8 +181,10 @@ def write_table(fields):
 
 
 def read_docstring(module):
-    """Returns the docstring of a module with its indentation, which Python 3.13 removes from
-    `__doc__`."""
+    """Returns the docstring of a module with its indentation.
+
+    Python 3.13 removes the indentation from `__doc__`.
+    """
     return ast.get_docstring(ast.parse(inspect.getsource(module)), clean=False)
 
 
@@ -177,8 +193,12 @@ def write_flag(field, default):
     rules = field.metadata
     if isinstance(default, tuple):
         default = ",".join(map(str, default))
-    is_required = rules["is_required"] and not any(rules["required"])
-    default = "required" if is_required else "none" if default in (None, "") else f"`{default}`"
+    if rules["is_required"] and not any(rules["required"]):
+        default = "required"
+    elif default in (None, ""):
+        default = "none"
+    else:
+        default = f"`{default}`"
     help_text = re.sub(r"([|*<>])", r"\\\1", re.sub(r"`(\w+)`", r"--\1", rules["help"]))
     return f"| `--{field.name}` | {describe_type(field)} | {default} | {help_text} |"
 

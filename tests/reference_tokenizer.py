@@ -1,9 +1,8 @@
-"""The tokenization rules of the original BERT in plain Python, as a reference for the graph
-version.
+"""The tokenization rules of the original BERT in plain Python.
 
-It follows the steps of the original in their order, and uses none of the tables of the graph
-version, except
-`LATER_CHARACTERS`: Unicode 14.0 does not assign them, but a newer Python does.
+They are a reference for the graph version. The code follows the steps of the original in their
+order, and uses none of the tables of the graph version, except `LATER_CHARACTERS`: Unicode 14.0
+does not assign them, but a newer Python does.
 """
 
 import unicodedata
@@ -45,8 +44,8 @@ class ReferenceTokenizer:
 
     def words(self, text):
         """Yields the normalized words of a text."""
-        # While the rules are applied, surrogates, which no text contains, replace later characters:
-        # without a rule.
+        # While the rules are applied, surrogates replace later characters. No text contains
+        # surrogates, and no rule applies to them.
         surrogates = {
             c: chr(0xD800 + index)
             for index, c in enumerate(sorted(LATER_CHARACTERS.intersection(text)))

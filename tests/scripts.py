@@ -36,7 +36,7 @@ SERVER.set_forkserver_preload(["tests.preloaded"])
 def run_script(module, folder=None, **flags):
     """Runs `python -m module --name=value ...` in `folder`.
 
-    Returns the CompletedProcess, output as text.
+    Returns the CompletedProcess, with output as text.
     """
     return run(command(module, **flags), folder)
 
@@ -44,7 +44,7 @@ def run_script(module, folder=None, **flags):
 def run_python(*arguments, folder=None, **environment):
     """Runs a new Python interpreter that finds this project.
 
-    Returns the CompletedProcess, output as text.
+    Returns the CompletedProcess, with output as text.
     """
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
@@ -60,7 +60,7 @@ def run_python(*arguments, folder=None, **environment):
 def command(module, **flags):
     """Returns the command line of a script.
 
-    Omits flags with the value None, and repeats those with a tuple.
+    Flags with the value None are omitted, and those with a tuple are repeated.
     """
     arguments = [
         f"--{name}={each}"
@@ -79,9 +79,9 @@ def succeed(module, folder=None, **flags):
 
 
 def fail(module, folder=None, **flags):
-    """Runs a script that must reject its input.
+    """Runs a script that must reject its input; returns the last line of standard error.
 
-    Returns the last line of standard error, after lines of progress.
+    Lines of progress come before that line.
     """
     done = run_script(module, folder, **flags)
     assert done.returncode == 1, done.stderr[-3000:]
@@ -91,10 +91,7 @@ def fail(module, folder=None, **flags):
 
 @contextlib.contextmanager
 def defined(module):
-    """Defines the flags of a script, a module, until the end.
-
-    Yields a dict of name -> absl's flag.
-    """
+    """Defines the flags of a script, a module, in a context: dict of name -> absl's flag."""
     known = set(absl.flags.FLAGS)
     try:
         module.COMMAND.define_flags()
@@ -108,7 +105,8 @@ def defined(module):
 def parsed(name, **flags):
     """Parses the flags of a script in this process; yields its Command.
 
-    Raises absl.flags.Error for an unknown or invalid flag.
+    Raises:
+      absl.flags.Error: If a flag is unknown or invalid.
     """
     module = importlib.import_module(name)
     with defined(module):
@@ -122,7 +120,8 @@ def parsed(name, **flags):
 def resolve(module, **flags):
     """Returns the settings of a script for these flags, without starting a process.
 
-    Raises InputError as it does.
+    Raises:
+      InputError: As the script does.
     """
     with parsed(module, **flags) as script:
         return script.resolve()
@@ -135,9 +134,9 @@ def run_here(module, **flags):
 
 
 def run_main(module, **flags):
-    """Runs a script in this process as a separate process would, with its handling of errors.
+    """Runs a script in this process as a separate process would; returns its status.
 
-    Returns its status.
+    This includes the handling of errors.
     """
     known = set(absl.flags.FLAGS)
     try:
@@ -186,10 +185,9 @@ def wait_until(is_time):
 class Process:
     """A running script, forked by the server.
 
-    Has the part of subprocess.Popen's interface that tests need.
-
-    As a context manager, it kills the script at the end. Standard output and standard error are
-    files, so that the script never waits for a reader.
+    It has the part of the interface of subprocess.Popen that tests need. As a context manager, it
+    kills the script at the end. Standard output and standard error are files, so that the script
+    never waits for a reader.
 
     Args:
       command_line: List from `command`.
@@ -222,7 +220,7 @@ class Process:
     def poll(self):
         """Returns the exit status, or minus the number of a signal that ended the script.
 
-        None if it is running.
+        Returns None while the script runs.
         """
         if self.returncode is None:
             self.returncode = self._process.exitcode
@@ -270,7 +268,7 @@ def _become(arguments, folder, environment, streams):
         file = os.open(path, os.O_RDWR | os.O_APPEND)
         os.dup2(file, target)
         os.close(file)
-    # Multiprocessing has opened another file.
+    # multiprocessing has opened another file.
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     os.chdir(folder)
     sys.path[0] = multiprocessing.process.ORIGINAL_DIR = folder

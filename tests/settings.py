@@ -5,10 +5,12 @@ from bert_tf.model_folder.model_files import ModelFiles
 
 
 def resolved(settings, given=None, announce=print):
-    """Returns settings with the values from the directory of their checkpoint, after a check of all
-    paths.
+    """Returns settings with the values from the directory of their checkpoint; checks all paths.
 
-    given: Dict of the explicit flags. Defaults to the settings that differ from their defaults.
+    Args:
+      settings: Settings.
+      given: Dict of the explicit flags. Defaults to the settings that differ from their defaults.
+      announce: Function that prints a note.
     """
     if given is None:
         given = {field.name: value for field, value in settings.fields() if value != field.default}

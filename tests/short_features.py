@@ -1,5 +1,4 @@
-"""run.run_feature_based with a short trace: models have no LSTM, and the table has two choices
-of features."""
+"""run.run_feature_based with a short trace: no LSTM, and a table of two choices of features."""
 
 from run import run_feature_based
 from run.feature_based import model, settings
@@ -8,7 +7,8 @@ from run.feature_based import model, settings
 def shorten(set_attribute=setattr):
     """Shortens models and tables in this process.
 
-    Set_attribute: function that sets an attribute of a module.
+    Args:
+      set_attribute: Function that sets an attribute of a module.
     """
     set_attribute(model, "NUM_LAYERS", 0)
     set_attribute(

@@ -1,9 +1,9 @@
-"""Training steps and served models have a GPU kernel for each operation, and activations in the
-memory of the GPU.
+"""Training steps and served models have a GPU kernel for each operation.
 
-TensorFlow's Linux wheel registers its CUDA kernels even if there is no GPU. An operation without a
-GPU kernel runs on the host. TensorFlow copies its inputs and outputs, and arguments that a kernel
-requires in host memory, without a message, and the host waits.
+Their activations are in the memory of the GPU. TensorFlow's Linux wheel registers its CUDA kernels
+even if there is no GPU. An operation without a GPU kernel runs on the host. TensorFlow copies its
+inputs and outputs, and arguments that a kernel requires in host memory, without a message, and the
+host waits.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.extra_large
 DEVICES = ("GPU", "DEFAULT")
 SMALL = 16  # Elements of a shape, seed, or learning rate, which take a few microseconds to copy.
 
-# batch, sequence, predictions, choices
+# Batch size, sequence length, predictions per sequence, and choices.
 B = 4
 S = 9
 P = 5
@@ -107,7 +107,7 @@ def pretrainer(**options):
 
 
 def training_step(
-    strategy, make_model, loss, features, dtype="float32", optimizer="adamw", accumulate_steps=1
+    strategy, make_model, loss, features, *, dtype="float32", optimizer="adamw", accumulate_steps=1
 ):
     """Returns the operations of a step as run.training.loop runs it."""
     with strategy.scope():
@@ -121,8 +121,10 @@ def training_step(
 
 
 def trace(function, *specs):
-    """Returns the tf.Operations of a function and of those that it calls: loop bodies, branches,
-    gradients."""
+    """Returns the tf.Operations of a function and of those that it calls.
+
+    These are loop bodies, branches, and gradients.
+    """
     return list_operations(
         tf.function(function, autograph=False).get_concrete_function(*specs).graph
     )
@@ -166,8 +168,10 @@ def find_kernel(operation):
 
 @functools.cache
 def list_kernels(kind):
-    """Returns the KernelDefs of a type of operation for a GPU, in the order in which TensorFlow
-    prefers them."""
+    """Returns the KernelDefs of a type of operation for a GPU.
+
+    They are in the order in which TensorFlow prefers them.
+    """
     found = [
         kernel
         for kernel in kernels.get_registered_kernels_for_op(kind).kernel
@@ -177,8 +181,10 @@ def list_kernels(kind):
 
 
 def allows(allowed, value):
-    """Returns whether a kernel's constraint, an AttrValue.ListValue, allows the value of an
-    attribute."""
+    """Returns whether a kernel's constraint, an AttrValue.ListValue, allows a value.
+
+    The value is that of an attribute of an operation.
+    """
     values = {*map(tf.as_dtype, allowed.type), *allowed.s, *allowed.i, *allowed.b}
     return values.issuperset(value) if isinstance(value, list) else value in values
 
@@ -202,8 +208,9 @@ def get_tensors(operation):
 
 
 def find_problems(operations, on_host=()):
-    """Returns what a GPU would copy to the host: operations without a kernel, and activations in
-    host memory.
+    """Returns the operations without a GPU kernel, and the activations in host memory.
+
+    A GPU would copy these to the host.
 
     Args:
       operations: tf.Operations. Those with strings belong to the host.
@@ -217,7 +224,7 @@ def find_problems(operations, on_host=()):
             problems.add(f"{operation.type}: no kernel for {types}")
         for name, tensor in get_tensors(operation) if kernel else ():
             size = tensor.shape.num_elements()
-            # Unsigned: random bits.
+            # Unsigned integers are random bits.
             is_activation = tensor.dtype.is_floating or tensor.dtype.is_unsigned
             if name in kernel.host_memory_arg and is_activation and (size is None or size > SMALL):
                 problems.add(f"{operation.type}: {name} in host memory")
@@ -253,7 +260,7 @@ def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_devi
 
 
 def test_step_on_two_devices(two_replicas):
-    """Includes the sums over GPUs, which NCCL computes."""
+    """The step includes the sums over GPUs, which NCCL computes."""
     features = {
         name: tf.zeros([B, *spec.shape[1:]], spec.dtype)
         for name, spec in {**inputs(S), **PRETRAINING}.items()
@@ -282,7 +289,7 @@ def test_fine_tuning_steps(tuned, number, one_device):
     )
     features = {**inputs(length, kind), **more_features(length)}
     assert (
-        find_problems(training_step(one_device, make_model, loss, features, DTYPES[number]))
+        find_problems(training_step(one_device, make_model, loss, features, dtype=DTYPES[number]))
         == set()
     )
 
@@ -302,7 +309,7 @@ def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device)
 
 @pytest.mark.parametrize("kind", SERVED_MODELS)
 def test_served_models(kind, tmp_path):
-    """Serves texts, and IDs of one length.
+    """The models serve texts, and IDs of one length.
 
     The host processes texts, labels, and the layout of predictions.
     """

@@ -1,5 +1,4 @@
-"""The wheel that `pip install` builds from the source tree, pinned versions, and the Python of
-`make setup`."""
+"""The wheel that `pip install` builds, pinned versions, and the Python of `make setup`."""
 
 import subprocess
 import sys

@@ -20,7 +20,8 @@ MAX_LINES = 400  # Limit for a file.
 ORDER = """
 bert_tf.errors bert_tf.processor bert_tf.variables
 bert_tf.files bert_tf.huggingface_config bert_tf.saved_objects
-bert_tf.latest_checkpoint bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization bert_tf.optimization
+bert_tf.latest_checkpoint bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization \
+    bert_tf.optimization
 bert_tf.losses bert_tf.analysis bert_tf.tasks
 bert_tf.keras_model bert_tf.litert bert_tf.model_folder
 bert_tf.encoder bert_tf.checkpoints
@@ -60,7 +61,7 @@ LATE_IMPORTS = {
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"data_prep.pretraining.beam_runner"},
-    # TensorFlow, with the first shard of a process.
+    # A process imports TensorFlow with its first shard.
     "data_prep.pretraining.shards": {"bert_tf.tokenization"},
     "data_prep.pretraining.beam_runner": {
         "dask",
@@ -73,7 +74,7 @@ LATE_IMPORTS = {
     "run.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
-    # TensorFlow.
+    # These modules import TensorFlow.
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},
     "run.serving.predicting": {"bert_tf.serving.checkpoint"},
 }
@@ -115,8 +116,10 @@ def find_package(name, path):
 
 
 def find_imports(tree, known):
-    """Returns the modules that a syntax tree imports: full names in this project, else the names
-    of packages."""
+    """Returns the modules that a syntax tree imports.
+
+    They have full names in this project, and otherwise the names of packages.
+    """
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

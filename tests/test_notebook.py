@@ -1,5 +1,4 @@
-"""docs/classifier.ipynb runs from its first to its last cell, with a toy model as its
-checkpoint."""
+"""docs/classifier.ipynb runs to its last cell, with a toy model as its checkpoint."""
 
 import json
 import os
@@ -40,7 +39,7 @@ def test_the_notebook(tmp_path, reference, monkeypatch):
         resources={"metadata": {"path": str(tmp_path)}},
     ).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    # Confusion matrix, loss, attention.
+    # The figures show the confusion matrix, the loss, and attention.
     assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
     predictions = "".join(output.text for output in notebook.cells[-2].outputs).splitlines()
     assert [line.split()[0] for line in predictions] == ["out", "export", "lite/model_int8.tflite"]

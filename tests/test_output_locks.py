@@ -1,5 +1,7 @@
-"""Every script with an output locks it before it imports its job, so that a second process stops
-immediately."""
+"""Every script with an output locks it before it imports its job.
+
+A second process stops immediately.
+"""
 
 import os
 

@@ -1,5 +1,4 @@
-"""The code blocks of docs/library.md and docs/migration.md run in a new process and print what
-their comments say."""
+"""The code of docs/library.md and docs/migration.md runs and prints what its comments say."""
 
 import json
 import os

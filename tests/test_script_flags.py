@@ -1,5 +1,7 @@
-"""The scripts of the original BERT keep its flags and their defaults, and rules name settings
-that exist."""
+"""The scripts keep the flags of the original BERT and their defaults.
+
+Rules name settings that exist.
+"""
 
 import importlib
 import json
@@ -39,9 +41,9 @@ def test_every_flag_has_a_help_text(script):
 
 
 def test_rules_name_settings_of_some_script():
-    """Settings outside of a class, which not all scripts have.
+    """Rules can name settings of other classes, which not all scripts have.
 
-    The class itself checks all others.
+    The class itself checks all other names.
     """
     modules = reference_page.find_scripts().values()
     known = {

@@ -94,8 +94,9 @@ def write_tasks(folder, reference, **sizes):
 
 
 def write(folder, reference, models, **sizes):
-    """Writes a directory for each model: checkpoint, config, vocabulary, and task if it is
-    fine-tuned.
+    """Writes a directory for each model.
+
+    It contains a checkpoint, a config, a vocabulary, and a task if the model is fine-tuned.
 
     Args:
       folder: pathlib.Path. Parent of the directories.

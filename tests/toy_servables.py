@@ -1,5 +1,4 @@
-"""A toy model for each task: its servable, its checkpoint, its exports, a request, and
-comparisons of responses."""
+"""A toy model for each task: its servable, checkpoint, and exports, a request, and comparisons."""
 
 import dataclasses
 
@@ -98,9 +97,9 @@ def make_tokenizer(folder):
 
 
 def make_row(tokenizer, pieces, masked_lm_positions=()):
-    """Returns the features of one row of pieces, a str.
+    """Returns the features of one row of tokens, a str.
 
-    Those after the first [SEP] are the second text.
+    The tokens after the first [SEP] are the second text.
     """
     pieces = pieces.split()
     num_first = pieces.index("[SEP]") + 1
@@ -126,8 +125,10 @@ def assert_near(found, expected):
 
 
 def assert_same_responses(found, expected, rtol=0.0, atol=2e-5):
-    """Asserts the same names, shapes, and types, and equal values except for rounding and the
-    outputs at padding."""
+    """Asserts that two responses have the same names, shapes, and types, and nearly equal values.
+
+    Outputs at padding are not compared.
+    """
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         other = found[name]

@@ -106,8 +106,8 @@ CASES = {
             ("LiteRT int8 from text, 3 sentences", f"{OFFICIAL}'s export"),
         },
         (
-            "note: ONNX Runtime is not measured: no_such_package cannot be imported; run pip "
-            "install",
+            "note: ONNX Runtime is not measured: "
+            "no_such_package cannot be imported; run pip install",
         ),
     ),
     "packing": Case(

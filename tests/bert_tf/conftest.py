@@ -26,8 +26,7 @@ def toy_tokenizer(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def toy_checkpoints(tmp_path_factory):
-    """Directory, a pathlib.Path, with a directory NAME for the checkpoint of each task of
-    `toy_servables`."""
+    """A pathlib.Path of a directory with a checkpoint in NAME/ for each task of `toy_servables`."""
     folder = tmp_path_factory.mktemp("checkpoints")
     for name in toy_servables.REQUESTS:
         (folder / name).mkdir()
@@ -53,9 +52,9 @@ def toy_saved_models(tmp_path_factory, toy_tokenizer):
 
 @pytest.fixture(scope="session")
 def toy_litert_files(tmp_path_factory, toy_tokenizer):
-    """Directory, a pathlib.Path, with the LiteRT file NAME.tflite of each task of `toy_servables`.
+    """A pathlib.Path of a directory with the file NAME.tflite of each task of `toy_servables`.
 
-    It has two row lengths: 31 is over MAX_SEQ_LENGTH.
+    The files have two row lengths; 31 is greater than MAX_SEQ_LENGTH.
     """
     folder = tmp_path_factory.mktemp("litert")
     for name in toy_servables.REQUESTS:

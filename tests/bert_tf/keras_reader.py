@@ -1,7 +1,6 @@
-"""A fresh process that loads saved models and prints, as JSON, the largest difference of their
-outputs.
+"""Loads saved models in a fresh process and compares their outputs.
 
-Its argument is the directory that test_keras_files wrote.
+Prints the largest differences as JSON. The argument is the directory that test_keras_files wrote.
 """
 
 import json

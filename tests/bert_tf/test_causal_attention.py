@@ -1,5 +1,4 @@
-"""Causal attention: no position sees a later one, and the last token stands for the whole
-sequence."""
+"""Causal attention: no position sees a later one, and the last token represents the sequence."""
 
 import numpy as np
 import pytest
@@ -60,7 +59,7 @@ def features(request):
 def test_no_position_sees_a_later_one(features, options):
     """A changed token changes itself and the later tokens of its sequence.
 
-    All others stay bit-identical.
+    All other tokens stay bit-identical.
     """
     encoder = make_encoder(CONFIG, **options)
     mask = features["input_mask"].numpy()

@@ -1,5 +1,4 @@
-"""The operations for XLA in 16 bits: attention, GELU, and layer normalization with custom
-gradients."""
+"""The operations for XLA in 16 bits: attention, GELU, and layer normalization."""
 
 import numpy as np
 import pytest
@@ -38,8 +37,7 @@ def differentiate(function, inputs, upstream):
 
 
 def check(found, expected, tolerance):
-    """Compares arrays by the norm of their difference, relative to the norm of the expected
-    array."""
+    """Compares arrays by the norm of their difference, relative to that of the expected array."""
     for value, exact in zip(found, expected, strict=True):
         assert np.linalg.norm(value - exact) <= tolerance * np.linalg.norm(exact)
 
@@ -50,7 +48,7 @@ def check(found, expected, tolerance):
     ("dtype", "tolerance"), [("float64", 1e-10), ("bfloat16", 2**-5), ("float16", 2**-8)]
 )
 def test_attention_equals_automatic_differentiation(bias, rate, dtype, tolerance):
-    """Compared in float64 on the same, rounded inputs.
+    """Both are computed in float64 on the same, rounded inputs.
 
     The tolerance is eight units of roundoff in 16 bits.
     """
@@ -96,7 +94,7 @@ def test_layer_normalization_in_one_pass(dtype, tolerance):
 
 @pytest.mark.parametrize("shape", [[701, 768], [2, 12, 67, 131]], ids=str)
 def test_hashed_dropout_keeps_elements_independently(shape):
-    """Compares frequencies with those of independent elements.
+    """The frequencies are those of independent elements.
 
     The tolerance is five standard deviations.
     """

@@ -1,8 +1,6 @@
 """Options of FastEncoder do not change outputs, losses, gradients, and dropout masks.
 
-16 bits are close to float32.
-
-Tolerances: 2e-5 absolute in float32.
+Tolerances: 2e-5 absolute in float32. Values in 16 bits are close to those in float32.
 """
 
 import dataclasses
@@ -34,10 +32,7 @@ OPTIONS = {
 
 @pytest.fixture(scope="module")
 def pretrainer(reference, reference_config):
-    """Function that creates a BertPretrainer with the reference weights.
-
-    Keyword arguments of make_encoder.
-    """
+    """Function from options of make_encoder to a BertPretrainer with the reference weights."""
 
     def make(config=reference_config, **options):
         model = models.BertPretrainer(make_encoder(config, **options))
@@ -83,8 +78,10 @@ def test_outputs_loss_and_gradients_are_unchanged(pretrainer, batch, plain, opti
     ("policy", "relative"), [("float32", 1e-6), ("mixed_bfloat16", 0), ("mixed_float16", 0)]
 )
 def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch, policy, relative):
-    """The product has 126 rows for 120 entries: bit-identical, except in float32 on CPUs without
-    AVX-512."""
+    """The matmul has 126 rows for 120 entries.
+
+    The results are bit-identical, except in float32 on CPUs without AVX-512.
+    """
     plain, padded = (pretrainer(vocabulary_multiple=multiple, dtype=policy) for multiple in (1, 9))
     assert padded(batch)["masked_lm_logits"].shape[-1] == reference_config.vocab_size
     found = compute_gradients(padded, batch, losses.pretraining_loss)
@@ -112,7 +109,7 @@ def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch
 def test_dropout_masks_depend_on_the_seed_alone(
     reference_config, pretrainer, batch, options, baseline, activation
 ):
-    """Also if `compiled` pads the 78 tokens to 96, and if the last layer is computed in part."""
+    """`compiled` pads the 78 tokens to 96, and other options compute a part of the last layer."""
     config = dataclasses.replace(
         reference_config,
         hidden_dropout_prob=0.2,
@@ -129,8 +126,7 @@ def test_dropout_masks_depend_on_the_seed_alone(
 
 
 def test_a_compiled_block_in_a_branch_has_a_gradient():
-    """BERT-of-Theseus computes a student's layer or a teacher's layers in the branches of
-    tf.cond."""
+    """BERT-of-Theseus computes layers of the student or the teacher in branches of tf.cond."""
     activate = get_activation_block("relu")
     x = tf.constant([[-1.0, 2.0]])
 
@@ -164,8 +160,10 @@ def list_operations(function):
 
 @pytest.mark.large
 def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
-    """Forward and backward of two blocks: four functions, which all layers of all models call,
-    only in training."""
+    """Forward and backward of two blocks are four functions, which all layers of all models call.
+
+    Only training calls them.
+    """
 
     def find_blocks(num_layers, function):
         config = dataclasses.replace(reference_config, num_hidden_layers=num_layers)
@@ -189,8 +187,7 @@ def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
 
 @pytest.mark.large
 def test_last_where_read_computes_fewer_rows(reference_config, batch):
-    """With 6 predictions and [CLS], three of the last layer's products have 4 * 7 rows instead
-    of 4 * 32."""
+    """Three matmuls of the last layer have 4 * 7 rows, 6 predictions and [CLS], not 4 * 32."""
 
     def count_rows(**options):
         model = models.BertPretrainer(make_encoder(reference_config, **options))
@@ -204,7 +201,7 @@ def test_last_where_read_computes_fewer_rows(reference_config, batch):
     predictions = batch["masked_lm_positions"].shape[1]
     complete = count_rows(layers="padded")
     partial = count_rows(last_where_read=True)
-    # Of four in a layer.
+    # A layer has four matmuls.
     assert complete.count(batch_size * length) == partial.count(batch_size * length) + 3
     assert partial.count(batch_size * (1 + predictions)) == 3
 
@@ -246,7 +243,7 @@ def test_statistics_of_layer_norm_are_float32():
     ("dtype", "tolerance"), [("float32", 1e-7), ("bfloat16", 2**-8), ("float16", 2**-10)]
 )
 def test_softmax_and_its_gradient(dtype, tolerance):
-    """Compared with TensorFlow's in float64.
+    """Both are those of TensorFlow in float64.
 
     In 16 bits, the gradient does not keep the float32 probabilities.
     """

@@ -1,5 +1,4 @@
-"""The library in a user's process: importing it, loading a model, and predictions change nothing
-global."""
+"""Importing the library, loading a model, and predictions change nothing global in a process."""
 
 import json
 
@@ -24,26 +23,47 @@ gc.collect()
 
 
 def get_state():
-    loggers = [logging.root, *(logging.getLogger(name) for name in sorted(logging.root.manager.loggerDict))]
+    names = sorted(logging.root.manager.loggerDict)
+    loggers = [logging.root, *(logging.getLogger(name) for name in names)]
     return {
-        "excepthook": (sys.excepthook, threading.excepthook, sys.unraisablehook, sys.displayhook),
+        "excepthook": (
+            sys.excepthook,
+            threading.excepthook,
+            sys.unraisablehook,
+            sys.displayhook,
+        ),
         "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
         "wakeup": signal.set_wakeup_fd(signal.set_wakeup_fd(-1)),
         "gc": (gc.isenabled(), gc.get_threshold(), gc.get_freeze_count(), gc.get_debug()),
-        "environ": dict(os.environ), "locale": locale.setlocale(locale.LC_ALL), "cwd": os.getcwd(),
-        "logging": [(logger.name, logger.level, list(logger.handlers), logger.disabled, logger.propagate)
-                    for logger in loggers if not logger.name.startswith("bert_tf")],
-        "logger class": logging.getLoggerClass(), "warnings": (list(warnings.filters), warnings.showwarning),
-        "flags": sorted(absl.flags.FLAGS), "threads": [thread.name for thread in threading.enumerate()],
-        "path": list(sys.path), "recursion": sys.getrecursionlimit(), "switch": sys.getswitchinterval(),
-        "streams": (sys.stdin, sys.stdout, sys.stderr, os.fstat(1), os.fstat(2)), "umask": os.umask(os.umask(0)),
+        "environ": dict(os.environ),
+        "locale": locale.setlocale(locale.LC_ALL),
+        "cwd": os.getcwd(),
+        "logging": [
+            (logger.name, logger.level, list(logger.handlers), logger.disabled, logger.propagate)
+            for logger in loggers
+            if not logger.name.startswith("bert_tf")
+        ],
+        "logger class": logging.getLoggerClass(),
+        "warnings": (list(warnings.filters), warnings.showwarning),
+        "flags": sorted(absl.flags.FLAGS),
+        "threads": [thread.name for thread in threading.enumerate()],
+        "path": list(sys.path),
+        "recursion": sys.getrecursionlimit(),
+        "switch": sys.getswitchinterval(),
+        "streams": (sys.stdin, sys.stdout, sys.stderr, os.fstat(1), os.fstat(2)),
+        "umask": os.umask(os.umask(0)),
         "cores": os.sched_getaffinity(0),
         "random": (random.getstate(), str(np.random.get_state())),
         "keras": (tf_keras.backend.floatx(), tf_keras.mixed_precision.global_policy().name),
-        "tensorflow": (tf.config.optimizer.get_jit(), tf.config.optimizer.get_experimental_options(),
-                       tf.config.threading.get_intra_op_parallelism_threads(), tf.get_logger().level,
-                       tf.config.experimental.tensor_float_32_execution_enabled(),
-                       tf.config.functions_run_eagerly(), tf.executing_eagerly()),
+        "tensorflow": (
+            tf.config.optimizer.get_jit(),
+            tf.config.optimizer.get_experimental_options(),
+            tf.config.threading.get_intra_op_parallelism_threads(),
+            tf.get_logger().level,
+            tf.config.experimental.tensor_float_32_execution_enabled(),
+            tf.config.functions_run_eagerly(),
+            tf.executing_eagerly(),
+        ),
     }
 
 

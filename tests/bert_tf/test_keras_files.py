@@ -1,5 +1,7 @@
-"""Models that a fresh process loads from .keras files, .h5 weights, and SavedModels have
-bit-identical outputs."""
+"""Models that a fresh process loads from files of Keras have bit-identical outputs.
+
+The files are .keras files, .h5 weights, and SavedModels.
+"""
 
 import json
 import pathlib
@@ -78,8 +80,14 @@ def test_round_trips_in_a_fresh_process(tmp_path, caplog, recwarn):
     differences = json.loads(process.stdout.splitlines()[-1])
     assert len(differences) == 4 * len(make_models())
     for name, value in differences.items():
-        tolerance = (0.1 if "bfloat16" in name else 1e-5) if name.endswith("signature") else 0
-        assert value <= tolerance, name
+        assert value <= get_tolerance(name), name
+
+
+def get_tolerance(name):
+    """Returns the largest difference that a comparison of keras_reader.py may have."""
+    if not name.endswith("signature"):
+        return 0
+    return 0.1 if "bfloat16" in name else 1e-5
 
 
 def test_a_cloned_functional_model_computes_the_same():

@@ -1,5 +1,4 @@
-"""compile, fit, evaluate, and predict with the project's optimizer, on one device, on two, and
-in mixed precision."""
+"""compile, fit, evaluate, and predict with BertAdamW, on one or two devices, in mixed precision."""
 
 import contextlib
 
@@ -90,7 +89,9 @@ def enter_scope(strategy):
         (True, "mixed_float16", make_functional),
     ],
 )
-def test_fit_evaluate_predict(is_distributed, dtype, make, batches, two_replicas, tmp_path, caplog):
+def test_fit_evaluate_predict(
+    batches, two_replicas, tmp_path, caplog, *, is_distributed, dtype, make
+):
     features = batches.map(lambda features, labels: features)
     with enter_scope(two_replicas if is_distributed else None):
         model = make(dtype)
@@ -171,13 +172,14 @@ def test_a_resumed_fit_is_bit_identical(batches, tmp_path):
 
 @pytest.mark.parametrize("is_distributed", [False, True])
 def test_fit_reproduces_the_losses_of_the_original_bert(
-    is_distributed,
     two_replicas,
     reference,
     reference_config,
     reference_batches,
     reference_schedule,
     reference_numbers,
+    *,
+    is_distributed,
 ):
     with enter_scope(two_replicas if is_distributed else None):
         model = models.BertClassifier(reference_config, 3)

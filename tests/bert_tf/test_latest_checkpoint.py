@@ -6,7 +6,11 @@ from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint, list_checkpoints
 
 COMPLETE = b"\x57\xfb\x80\x8b\x24\x75\x47\xdb"  # The last bytes of an index.
-NAMED = 'model_checkpoint_path: "{}"\nall_model_checkpoint_paths: "ckpt-5"\nlast_preserved_timestamp: 1.5\n'
+NAMED = (
+    'model_checkpoint_path: "{}"\n'
+    'all_model_checkpoint_paths: "ckpt-5"\n'
+    "last_preserved_timestamp: 1.5\n"
+)
 
 
 def fill(folder, *prefixes, state=None, incomplete=()):

@@ -1,5 +1,7 @@
-"""Losses by hand. tests/run/training/test_step.py sums the partial losses of replicas and
-micro-batches."""
+"""Losses by hand.
+
+tests/run/training/test_step.py sums the partial losses of replicas and micro-batches.
+"""
 
 import dataclasses
 
@@ -16,7 +18,7 @@ def normal(*shape):
 
 
 def test_terms_by_hand():
-    """Items 1, 2, 4, 8 with counts 1, 0, 3, 2, or with two counts per example.
+    """Items 1, 2, 4, and 8 have counts 1, 0, 3, and 2, or two counts per example.
 
     Two terms can share a name.
     """

@@ -1,5 +1,4 @@
-"""Task models and basic layers: rejected features, initial weights, dropout, hand-derived
-values, and BiLSTM heads."""
+"""Task models and basic layers: rejected features, initial weights, dropout, and BiLSTM heads."""
 
 import dataclasses
 
@@ -105,7 +104,7 @@ def test_initial_weights_are_a_truncated_normal():
 def test_dropout_differs_between_calls_and_depends_on_the_seed_alone():
     def compute(seed):
         model = models.BertClassifier(models.BertEncoder(CONFIG, seed=seed), LABELS)
-        # None in inference.
+        # There is no dropout in inference.
         np.testing.assert_array_equal(model(FEATURES)["logits"], model(FEATURES)["logits"])
         return [model(FEATURES, training=True)["logits"].numpy() for _ in range(2)]
 
@@ -167,8 +166,7 @@ def test_pretraining_heads_have_no_dropout():
 
 
 def test_layer_norm_of_a_small_variance():
-    """The variance is 2.5e-9: an epsilon of 1e-12 is negligible, one of 1e-5 gives values near
-    0."""
+    """The variance is 2.5e-9: an epsilon of 1e-12 is negligible, and 1e-5 gives values near 0."""
     np.testing.assert_allclose(LayerNorm(2)(tf.constant([[0.0, 1e-4]])), [[-1, 1]], rtol=1e-3)
 
 
@@ -192,9 +190,9 @@ def test_activations(activation, expected):
 @pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}])
 @pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
 def test_pooled_logits_of_long_texts(pooling, pool, options):
-    """They are those of a plain classifier for texts of 2, 4, and 1 windows.
+    """The logits of texts of 2, 4, and 1 windows are those of a plain classifier.
 
-    Of one window, nothing is pooled.
+    The logits of a single window are not pooled.
     """
     config = dataclasses.replace(CONFIG, initializer_range=0.3)
     windows = make_features(config, (5, 3, 0, 0, 5, 5, 5, 2, 4, 0, 0, 0))
@@ -231,8 +229,7 @@ MODELS = {
 
 
 def read_plainly(model):
-    """Returns the BiLSTM's outputs of each row of ROWS, a list of [length, H], computed in
-    NumPy."""
+    """Returns the BiLSTM's outputs, computed in NumPy, a list of [length, H] for ROWS."""
     states = make_encoder(WITH_BILSTM)(ROWS)["sequence_output"].numpy()
     weights = [variable.numpy() for variable in model.bilstm.trainable_variables]
     return [

@@ -1,5 +1,4 @@
-"""from_pretrained and save_pretrained: what `fit` trained is read by `bert_tf.load`, the
-scripts, and other formats."""
+"""from_pretrained and save_pretrained: `bert_tf.load` and the scripts read what `fit` trained."""
 
 import warnings
 
@@ -77,7 +76,7 @@ def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class
     kernel = model.encoder.encoder_layers[0].attention.qkv.kernel
     np.testing.assert_array_equal(kernel, encoder.encoder_layers[0].attention.qkv.kernel)
     for variable in model.trainable_variables:
-        # An initial head would be equal to another one.
+        # Otherwise, the weights of a new head would be equal to these.
         variable.assign_add(tf.fill(variable.shape, 0.125))
     model.save_pretrained(tmp_path / "model", toy_tokenizer)
     again = model_class.from_pretrained(tmp_path / "model")
@@ -106,7 +105,7 @@ def test_windows_belong_to_classifiers_of_long_texts(
 
 
 def test_the_loss_of_compile_is_the_loss_of_the_project(toy_tokenizer):
-    """For a dict of labels too; `fit` averages over the examples of all batches."""
+    """Labels can be a dict, too; `fit` averages over the examples of all batches."""
     model = models.BertSpanLabeler(make_encoder(toy_servables.CONFIG, seed=3))
     features = encode(toy_tokenizer)
     labels = {

@@ -17,7 +17,7 @@ from tests.encoders import make_encoder
 
 ACTIVATIONS = 2e-5
 RELATIVE = 1e-4
-# Those of the scripts on a CPU.
+# The options of the scripts on a CPU.
 CPU_OPTIONS = {"layers": "unpadded_compiled", "last_where_read": True}
 MAKE = {
     "pretrain": models.BertPretrainer,
@@ -82,7 +82,7 @@ def test_classifier_forward(reference, reference_config, batches, reference_numb
 @pytest.mark.parametrize("options", [{}, CPU_OPTIONS], ids=["plain", "cpu"])
 @pytest.mark.parametrize("kind", MAKE)
 def test_training(
-    kind, options, reference, reference_config, batches, reference_schedule, reference_numbers
+    reference, reference_config, batches, reference_schedule, reference_numbers, *, kind, options
 ):
     model = MAKE[kind](make_encoder(reference_config, **options))
     load_pretrained(model, str(reference / f"{kind}_init.ckpt"))

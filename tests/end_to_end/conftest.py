@@ -11,8 +11,7 @@ VOCAB_SIZE = 301
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory):
-    """A directory with a corpus, a vocabulary, records, a config, and task/, a classification
-    task."""
+    """A directory with a corpus, a vocabulary, records, a config, and task/, for classification."""
     folder = tmp_path_factory.mktemp("line")
     toy_files.write_corpus_and_task(folder, 25)
     config = BertConfig(VOCAB_SIZE, 16, 2, 4, 28, max_position_embeddings=32, type_vocab_size=2)

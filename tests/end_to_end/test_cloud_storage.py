@@ -1,13 +1,13 @@
-"""Scripts with every path in Cloud Storage, through TensorFlow's gs:// client: the same bytes as
-with local files.
+"""Scripts with every path in Cloud Storage write the same bytes as with local files.
 
-The server is tests.cloud_storage. Other tests read and write each kind of file on ram://, which
-stands for an object store.
+They use TensorFlow's client for gs://; the server is tests.cloud_storage. Other tests read and
+write each kind of file on ram://, which stands for an object store.
 """
 
 import csv
 import re
 import signal
+from typing import NamedTuple
 
 import pytest
 
@@ -46,7 +46,7 @@ def cloud(tmp_path_factory):
 def local(cloud, tmp_path_factory):
     """A directory with a corpus, a config, and a task.
 
-    CLOUD has copies of these, and its own outputs.
+    CLOUD contains copies of these, and its own outputs.
     """
     folder = tmp_path_factory.mktemp("line")
     toy_files.write_corpus_and_task(folder, 20)
@@ -112,13 +112,16 @@ def data(local):
     return local
 
 
-@pytest.fixture(scope="module")
-def pretrained(cloud, data):
-    """`data` with a run in pretrained/, killed twice in the cloud.
+class KilledRun(NamedTuple):
+    """A run in pretrained/ of the cloud that was killed twice, and its last process."""
 
-    Returns the directory, the step at which the last process resumed, and the names of the objects
-    that it requested.
-    """
+    resumed_step: int
+    requests: list  # Names of the objects that the last process requested.
+
+
+@pytest.fixture(scope="module")
+def killed_run(cloud, data):
+    """The KilledRun; the same run in pretrained/ of `data` was not killed."""
     scripts.succeed("run.run_pretraining", **pretraining(data))
     command = scripts.command("run.run_pretraining", **pretraining(CLOUD))
     # Killed before its second checkpoint.
@@ -141,11 +144,11 @@ def pretrained(cloud, data):
     before = len(cloud.requests)
     output = scripts.succeed("run.run_pretraining", **pretraining(CLOUD))
     assert f"{CLOUD}/pretrained: resuming at step {first} of {STEPS}" in output
-    return data, first, [name for _, name in cloud.requests[before:]]
+    return KilledRun(first, [name for _, name in cloud.requests[before:]])
 
 
 def latest_step(cloud):
-    """The step of the latest checkpoint in the file `checkpoint`."""
+    """Returns the step of the latest checkpoint in the file `checkpoint`."""
     return int(
         re.match(
             rb'model_checkpoint_path: ".*ckpt-(\d+)"', cloud.get(f"{CLOUD}/pretrained/checkpoint")
@@ -191,16 +194,17 @@ def test_a_killed_run_leaves_no_sentences_and_can_be_repeated(cloud, local):
         assert cloud.get(f"{CLOUD}/sentences/{name}") == (local / "sentences" / name).read_bytes()
 
 
-def test_pretraining_that_is_killed_twice_gives_the_same_bits(cloud, pretrained, tmp_path):
-    folder, *_ = pretrained
+@pytest.mark.usefixtures("killed_run")
+def test_pretraining_that_is_killed_twice_gives_the_same_bits(cloud, data, tmp_path):
     output = cloud.download(f"{CLOUD}/pretrained", tmp_path)
-    assert_same_tensors(output / f"ckpt-{STEPS}", folder / "pretrained" / f"ckpt-{STEPS}")
+    expected_output = data / "pretrained"
+    assert_same_tensors(output / f"ckpt-{STEPS}", expected_output / f"ckpt-{STEPS}")
     assert {path.name for path in output.glob("ckpt-*")} == {
-        path.name for path in (folder / "pretrained").glob("ckpt-*")
+        path.name for path in expected_output.glob("ckpt-*")
     }
     rows, expected = (
         list(csv.DictReader(where.joinpath("training_log.csv").open(newline="")))
-        for where in (output, folder / "pretrained")
+        for where in (output, expected_output)
     )
     assert rows == expected
     assert [row["step"] for row in rows] == [str(step) for step in range(1, STEPS + 1)]
@@ -209,11 +213,15 @@ def test_pretraining_that_is_killed_twice_gives_the_same_bits(cloud, pretrained,
     assert_nothing_unfinished(cloud, f"{CLOUD}/pretrained")
 
 
-def test_steps_between_checkpoints_send_no_requests(pretrained):
-    """Except for the logs, and a list every 5 s. Records are read ahead."""
-    _, first, requests = pretrained
-    names = [name.partition("/pretrained/")[2] for name in requests if "/records/" not in name]
-    for step in range(first + 2 * SAVE_STEPS, STEPS + 1, SAVE_STEPS):
+def test_steps_between_checkpoints_send_no_requests(killed_run):
+    """The exceptions are the logs, and a list every 5 s.
+
+    Records are read ahead.
+    """
+    names = [
+        name.partition("/pretrained/")[2] for name in killed_run.requests if "/records/" not in name
+    ]
+    for step in range(killed_run.resumed_step + 2 * SAVE_STEPS, STEPS + 1, SAVE_STEPS):
         end = names.index(next(name for name in names if name.startswith(f"ckpt-{step}")))
         begin = max(
             place for place, name in enumerate(names[:end]) if name.startswith("checkpoint")
@@ -227,8 +235,8 @@ def test_steps_between_checkpoints_send_no_requests(pretrained):
         assert between.count("") < SAVE_STEPS
 
 
-def test_export_gets_the_next_version_and_fills_masks(cloud, pretrained):
-    del pretrained
+@pytest.mark.usefixtures("killed_run")
+def test_export_gets_the_next_version_and_fills_masks(cloud):
     cloud.put(f"{CLOUD}/served/fill/3/saved_model.pb", b"of an earlier model")
     output = scripts.succeed(
         "run.export_saved_model",
@@ -246,9 +254,9 @@ def test_export_gets_the_next_version_and_fills_masks(cloud, pretrained):
     assert len(lines[1].split()) == 6
 
 
-def test_fine_tuning_equals_that_of_local_files(cloud, pretrained, tmp_path):
-    folder, *_ = pretrained
-    for place in (folder, CLOUD):
+@pytest.mark.usefixtures("killed_run")
+def test_fine_tuning_equals_that_of_local_files(cloud, data, tmp_path):
+    for place in (data, CLOUD):
         scripts.succeed(
             "run.run_classifier",
             task_name="custom",
@@ -264,14 +272,14 @@ def test_fine_tuning_equals_that_of_local_files(cloud, pretrained, tmp_path):
         )
     output = cloud.download(f"{CLOUD}/classifier", tmp_path)
     for name in ("test_results.tsv", "eval_log.csv", "training_log.csv", "task.json"):
-        assert (output / name).read_bytes() == (folder / "classifier" / name).read_bytes(), name
+        assert (output / name).read_bytes() == (data / "classifier" / name).read_bytes(), name
     names = [
         {
             re.sub(r"tfevents\..*", "tfevents", path.relative_to(where).as_posix())
             for path in where.rglob("*")
             if path.is_file()
         }
-        for where in (output, folder / "classifier")
+        for where in (output, data / "classifier")
     ]
     assert names[0] == names[1]
     assert_nothing_unfinished(cloud, f"{CLOUD}/classifier")

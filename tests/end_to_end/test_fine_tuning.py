@@ -1,5 +1,4 @@
-"""Fine-tuning over several seeds, with evaluations during training, early stopping, and the best
-weights."""
+"""Fine-tuning with several seeds, evaluations during training, and early stopping."""
 
 import pathlib
 

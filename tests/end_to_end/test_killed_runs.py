@@ -1,5 +1,7 @@
-"""A preempted run, a search that is killed, and runs of two processes. tests/robustness/soak
-kills all other jobs."""
+"""A preempted run, a killed search, and runs of two processes.
+
+tests/robustness/soak kills all other jobs.
+"""
 
 import contextlib
 import json
@@ -206,8 +208,8 @@ def test_workers_that_never_come_and_that_are_lost(prepared):
         lost.kill()
         _, errors = survivor.communicate(90)
     message = re.search(
-        rf"lost: lost the connection to worker 1 at {addresses[1]}; the last checkpoint is ckpt-(\d+); run the same "
-        "command on every worker to continue\n$",
+        rf"lost: lost the connection to worker 1 at {addresses[1]}; "
+        r"the last checkpoint is ckpt-(\d+); run the same command on every worker to continue\n$",
         errors,
     )
     assert survivor.returncode == 75, errors[-2000:]

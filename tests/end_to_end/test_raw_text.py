@@ -58,8 +58,8 @@ MASKED = {
 }
 
 
-@pytest.mark.parametrize("language", VOCAB_SIZES)
-def test_raw_text_to_filled_masks(tmp_path, language):
+def write_raw_text(folder, language):
+    """Writes raw/a.txt; returns its 20 documents, lists of paragraphs, which are lists of str."""
     generator = random.Random(1)
     space = "" if language == "zh" else " "
     documents = [
@@ -69,13 +69,48 @@ def test_raw_text_to_filled_masks(tmp_path, language):
         ]
         for _ in range(20)
     ]
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / "a.txt").write_text(
+    (folder / "raw").mkdir()
+    (folder / "raw" / "a.txt").write_text(
         "\n\n".join(
             "\n".join(space.join(paragraph) for paragraph in document) for document in documents
         )
     )
+    return documents
 
+
+def pretrain(folder):
+    """Writes records of the sentences, and pretrained/ after four steps."""
+    output = scripts.succeed(
+        "data_prep.create_pretraining_data",
+        folder,
+        input_file="sentences",
+        output_file="train.tfrecord",
+        vocab_file="vocab.txt",
+        dupe_factor=2,
+        do_lower_case=False,
+        **LENGTHS,
+    )
+    assert re.match(
+        r"read     20 documents, 180 sentences, [\d,]+ tokens \(0\.00% \[UNK\]\)", output
+    )
+    scripts.succeed(
+        "run.run_pretraining",
+        folder,
+        bert_config_file="bert_config.json",
+        input_file="train.tfrecord",
+        output_dir="pretrained",
+        do_train=True,
+        train_batch_size=8,
+        num_train_steps=4,
+        num_warmup_steps=1,
+        vocab_file="vocab.txt",
+        **LENGTHS,
+    )
+
+
+@pytest.mark.parametrize("language", VOCAB_SIZES)
+def test_raw_text_to_filled_masks(tmp_path, language):
+    documents = write_raw_text(tmp_path, language)
     output = scripts.succeed(
         "data_prep.split_sentences",
         tmp_path,
@@ -100,32 +135,7 @@ def test_raw_text_to_filled_masks(tmp_path, language):
     entries = (tmp_path / "vocab.txt").read_text().splitlines()
     config = BertConfig(len(entries), 16, 1, 2, 24, max_position_embeddings=32, type_vocab_size=2)
     (tmp_path / "bert_config.json").write_text(config.to_json())
-    output = scripts.succeed(
-        "data_prep.create_pretraining_data",
-        tmp_path,
-        input_file="sentences",
-        output_file="train.tfrecord",
-        vocab_file="vocab.txt",
-        dupe_factor=2,
-        do_lower_case=False,
-        **LENGTHS,
-    )
-    assert re.match(
-        r"read     20 documents, 180 sentences, [\d,]+ tokens \(0\.00% \[UNK\]\)", output
-    )
-    scripts.succeed(
-        "run.run_pretraining",
-        tmp_path,
-        bert_config_file="bert_config.json",
-        input_file="train.tfrecord",
-        output_dir="pretrained",
-        do_train=True,
-        train_batch_size=8,
-        num_train_steps=4,
-        num_warmup_steps=1,
-        vocab_file="vocab.txt",
-        **LENGTHS,
-    )
+    pretrain(tmp_path)
     output = scripts.succeed(
         "run.fill_mask",
         tmp_path,

@@ -1,5 +1,4 @@
-"""Question answering through the script: training, evaluation, predictions, and the best
-threshold."""
+"""Question answering end to end: training, evaluation, predictions, and the best threshold."""
 
 import json
 

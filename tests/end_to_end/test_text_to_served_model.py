@@ -1,5 +1,4 @@
-"""A complete workflow through the scripts: text, vocabulary, records, pre-training, a
-classifier, its SavedModel."""
+"""A complete workflow through the scripts, from text to the SavedModel of a classifier."""
 
 import json
 

@@ -71,10 +71,9 @@ def write_config(folder):
 def write_squad(path, is_test=False):
     """Writes 40 questions.
 
-    Each fifth has no answer, and each fourth context is longer than a window.
-
-    The answer is a word of ANSWERS. Question 6 has a wrong position of the answer, question 7 is
-    long, and the context of question 9 contains characters that the tokenizer removes.
+    Every fifth question has no answer, and every fourth context is longer than a window. The answer
+    is a word of ANSWERS. Question 6 has a wrong position of the answer, question 7 is long, and the
+    context of question 9 contains characters that the tokenizer removes.
     """
     generator = np.random.default_rng(23)
     paragraphs = []

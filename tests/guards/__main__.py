@@ -1,4 +1,6 @@
-"""`python -m tests.guards record|compare|reference`: see the package's docstring.
+"""The commands of the package, which its docstring describes.
+
+    python -m tests.guards record|compare|reference
 
 Results are compared bit by bit.
 """
@@ -16,8 +18,10 @@ from tests.guards import cases, checkpoints, reference, toy
 
 
 def read_results(folder):
-    """Reads a run's tensors, the columns of training_log.csv, and the object graph: dict of name
-    to array."""
+    """Reads the results of a run: dict of name to array.
+
+    These are its tensors, the columns of training_log.csv, and the object graph.
+    """
     found = checkpoints.read(folder)
     if (folder / "training_log.csv").exists():
         with open(folder / "training_log.csv", newline="", encoding="utf-8") as file:

@@ -1,5 +1,7 @@
-"""The guarded commands: three training steps of each task, technique, and option, set only by
-command-line flags."""
+"""The guarded commands: three training steps of each task, technique, and option.
+
+Only command-line flags set them.
+"""
 
 import collections
 
@@ -76,8 +78,7 @@ OPTIONS = {
 
 
 # A command whose checkpoints are guarded: the module of a script, and a dict of its flags. Its key
-# in `CASES` is its
-# --output_dir.
+# in `CASES` is its --output_dir.
 Case = collections.namedtuple("Case", "module flags")
 
 
@@ -227,8 +228,11 @@ def run_needed(case, folder):
 
 
 def run(name, folder):
-    """Runs a case and the cases that it needs in a directory that `toy.write` filled, each only
-    once.
+    """Runs a case and the cases that it needs, each only once.
+
+    Args:
+      name: str. Key of CASES or RECORDS.
+      folder: pathlib.Path of a directory that `toy.write` filled.
 
     Raises:
       AssertionError: If a command fails, with the end of its standard error.

@@ -11,11 +11,10 @@ NUMBER = re.compile(r"/_variables/\d+$")
 
 
 def open_all(folder):
-    """Opens all checkpoints below a directory: dict of name, such as "" or "best/ckpt-2/", to
-    reader.
+    """Opens all checkpoints below a directory: dict of name to reader.
 
-    The checkpoint of the last step has no name. It is the only one that a run leaves in its output
-    directory.
+    A name is a relative path, such as "best/ckpt-2/". The checkpoint of the last step has the
+    name "". It is the only one that a run leaves in its output directory.
     """
     paths = sorted(path.with_suffix("") for path in folder.rglob("*.index"))
     return {
@@ -43,9 +42,8 @@ def summarize(tensors):
 
     Returns:
       Dict: "weights", the L2 norm of the model's weights; "others", the L2 norm of all other
-        floating-point tensors,
-      such as the optimizer state; "checksum", the sum of all floating-point numbers, each
-      multiplied by the cosine of its 0-based position.
+      floating-point tensors, such as the optimizer state; "checksum", the sum of all floating-point
+      numbers, each multiplied by the cosine of its 0-based position.
     """
     floats = {
         key: np.ravel(value).astype(np.float64)
@@ -66,11 +64,11 @@ def norm(arrays):
 
 
 def list_variables(folder):
-    """Lists all checkpoints below a directory, in lines "key | name of the variable | shape |
-    dtype".
+    """Lists the variables of all checkpoints below a directory.
 
-    A checkpoint of TensorFlow 1 has names as keys, and no other names. The keys of the optimizer's
-    variables are consecutive numbers. The lines are in their order, without the numbers.
+    A line is "key | name of the variable | shape | dtype". A checkpoint of TensorFlow 1 has names
+    as keys, and no other names. The keys of the optimizer's variables are consecutive numbers. The
+    lines are in their order, without the numbers.
     """
     lines = []
     for checkpoint, reader in open_all(folder).items():

@@ -36,7 +36,7 @@ def count(graph_def):
 
 
 def count_training(name, folder):
-    """Runs a case. Returns the operations of its training step, dict of type to count.
+    """Runs a case; returns the operations of its training step, dict of type to count.
 
     The training step is the traced function with the most operations, including the functions that
     it calls.

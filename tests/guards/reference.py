@@ -56,8 +56,10 @@ def digest(lines):
 
 
 def digest_model(name):
-    """Returns the digest of the object graph that `tf.train.Checkpoint` writes of one of MODELS
-    or SIZES."""
+    """Returns the digest of the object graph of one of MODELS or SIZES.
+
+    `tf.train.Checkpoint` writes the graph.
+    """
     config = dataclasses.replace(BertConfig(**toy.CONFIG), **SIZES.get(name, {}))
     with tempfile.TemporaryDirectory() as folder:
         tf.train.Checkpoint(model=MODELS.get(name, models.BertPretrainer)(config)).write(
@@ -67,10 +69,7 @@ def digest_model(name):
 
 
 def find_difference(expected, found):
-    """Describes how a summary differs from the expected one.
-
-    Returns "" if it is within TOLERANCE.
-    """
+    """Describes how a summary differs from the expected one; returns "" within TOLERANCE."""
     scale = {**expected, "checksum": np.hypot(expected["weights"], expected["others"])}
     return ", ".join(
         f"{key}: {found[key]!r} instead of {value!r}"

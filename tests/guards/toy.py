@@ -7,8 +7,10 @@ import json
 import random
 import string
 
-WORDS = """the dog fox cat bird line word rome genoa mary hunt jump ##ed ##ing stop see run read over under quick
-brown lazy old new in at of and to it was is on for he she they who what where when . , ? ! -"""
+WORDS = """
+the dog fox cat bird line word rome genoa mary hunt jump ##ed ##ing stop see run read over under
+quick brown lazy old new in at of and to it was is on for he she they who what where when . , ? ! -
+"""
 VOCABULARY = [
     "[PAD]",
     "[UNK]",
@@ -19,13 +21,9 @@ VOCABULARY = [
     *string.ascii_lowercase,
     *(f"##{letter}" for letter in string.ascii_lowercase),
 ]
-SPOKEN = [word for word in WORDS.split() if word.isalpha()] + [
-    "stops",
-    "jumped",
-    "reading",
-    "runs",
-    "owls",
-    "zed",
+SPOKEN = [
+    *(word for word in WORDS.split() if word.isalpha()),
+    *("stops", "jumped", "reading", "runs", "owls", "zed"),
 ]
 CONFIG = {
     "vocab_size": len(VOCABULARY),
@@ -47,8 +45,10 @@ EXAMPLES = 12  # of each training set: three steps of 4
 
 
 def write(folder):
-    """Writes all into a pathlib.Path: config.json, vocab.txt, own/, sst-2/, *.txt, *.json,
-    *.csv."""
+    """Writes all files into a pathlib.Path.
+
+    These are config.json, vocab.txt, own/, sst-2/, *.txt, *.json, and *.csv.
+    """
     rng = random.Random(1)
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in VOCABULARY))
     for name, changes in CONFIGS.items():
@@ -56,13 +56,7 @@ def write(folder):
     write_tables(folder, rng)
     write_words(folder, rng)
     write_questions(folder, rng)
-    (folder / "choices.csv").write_text(
-        "sent1,sent2,ending0,ending1,ending2,ending3,label\n"
-        + "".join(
-            f"{sentence(rng, 5)},{rng.choice(SPOKEN)},{','.join(sentence(rng, 4) for _ in range(4))},{number % 4}\n"
-            for number in range(EXAMPLES)
-        )
-    )
+    write_choices(folder, rng)
     (folder / "corpus.txt").write_text(
         "\n".join(
             "".join(f"{sentence(rng, 12)} .\n" for _ in range(rng.randint(4, 9))) for _ in range(12)
@@ -75,8 +69,7 @@ def sentence(rng, most, least=2):
 
 
 def write_tables(folder, rng):
-    """Writes a published task, a custom dataset with each kind of label, and texts without
-    labels."""
+    """Writes a published task, a custom dataset with each kind of label, and unlabeled texts."""
     for name in ("sst-2", "own"):
         (folder / name).mkdir()
     for split in ("train", "dev"):
@@ -113,6 +106,17 @@ def write_words(folder, rng):
         (folder / f"{split}.txt").write_text(
             "\n".join(map("".join, zip(starts, sentences, strict=True)))
         )
+
+
+def write_choices(folder, rng):
+    """Writes a file of SWAG with four endings per row."""
+    rows = ["sent1,sent2,ending0,ending1,ending2,ending3,label\n"]
+    for number in range(EXAMPLES):
+        context = sentence(rng, 5)
+        start = rng.choice(SPOKEN)
+        endings = [sentence(rng, 4) for _ in range(4)]
+        rows.append(f"{','.join([context, start, *endings])},{number % 4}\n")
+    (folder / "choices.csv").write_text("".join(rows))
 
 
 def write_questions(folder, rng):

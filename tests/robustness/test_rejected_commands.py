@@ -1,8 +1,8 @@
-"""Every script rejects contradictions, missing inputs, and outputs that would overwrite something,
-before it does work.
+"""Every script rejects contradictions and missing inputs before it does work.
 
-The scripts run in this process. Tests of the settings and of bert_tf.cli show each rejection in
-detail, and that of values out of the bounds and of missing flags, which docs/reference.md lists.
+It also rejects outputs that would overwrite something. The scripts run in this process. Tests of
+the settings and of bert_tf.cli show each rejection in detail, and that of values out of the bounds
+and of missing flags, which docs/reference.md lists.
 """
 
 import importlib
@@ -20,10 +20,9 @@ pytestmark = pytest.mark.large
 
 # Names of flags whose values are paths that a script reads.
 INPUT = re.compile(
-    r"(?!output|export|cache).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|"
-    "input"
+    "(?!output|export|cache).*(_file|_dir|checkpoint|models?|teacher|treebank|vocab)|input"
 )
-# Jobs check paths.
+# Scripts whose jobs check the paths.
 CHECK_IN_JOB = ("create_pretraining_data", "split_sentences", "learn_vocab", "inspect_records")
 # Inputs that are opened after resolution, or not at all with the other flags of COMMANDS.
 OPENED_LATER = {
@@ -132,8 +131,8 @@ REJECTED = (
     (
         "create_pretraining_data",
         {"masking": "dynamic", "do_whole_word_mask": True},
-        "`do_whole_word_mask`=True: has no effect with `masking`=dynamic, whose records contain "
-        "no masks; set it for",
+        "`do_whole_word_mask`=True: "
+        "has no effect with `masking`=dynamic, whose records contain no masks; set it for",
     ),
     (
         "run_pretraining",
@@ -191,7 +190,7 @@ def in_world(world_folder, monkeypatch):
 def get_error(command, changes):
     """Returns the message with which a command rejects changed flags, "" if it accepts them.
 
-    Starts no process.
+    No process is started.
     """
     package, flags = COMMANDS[command]
     call = scripts.run_here if command in CHECK_IN_JOB else scripts.resolve

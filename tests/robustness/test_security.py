@@ -1,5 +1,7 @@
-"""The claims of docs/security.md: untrusted files execute nothing, and refer to no file outside
-their directory."""
+"""The claims of docs/security.md: untrusted files execute nothing, and read no other files.
+
+They refer to no file outside their directory.
+"""
 
 import gzip
 import json
@@ -28,7 +30,7 @@ def trap(tmp_path):
 def test_pickles_are_never_opened(tmp_path, trap):
     folder = tmp_path / "model"
     folder.mkdir()
-    # open(trap, "w")
+    # This pickle calls open(trap, "w").
     (folder / "pytorch_model.bin").write_bytes(f"cbuiltins\nopen\n(V{trap}\nVw\ntR.".encode())
     for path in (folder, folder / "pytorch_model.bin"):
         with pytest.raises(InputError, match="is a pickle, which can run arbitrary code"):

@@ -1,8 +1,6 @@
 """Invalid files end a script with status 1 and a line that names the file; unusual ones do not.
 
-No file is lost.
-
-The scripts run in this process. Tests of each reader show its messages in detail.
+No file is lost. The scripts run in this process. Tests of each reader show its messages in detail.
 """
 
 import io
@@ -370,7 +368,7 @@ TRIES = (
 
 @pytest.fixture
 def folder(world_folder, tmp_path, monkeypatch):
-    """A copy of the world, the current directory.
+    """A copy of the world, which is the current directory.
 
     The directory for temporary files must be empty at the end.
     """
@@ -390,7 +388,7 @@ def folder(world_folder, tmp_path, monkeypatch):
     TRIES,
     ids=[f"{command}: {message}" for command, _, _, message, _ in TRIES],
 )
-def test_try(folder, capsys, command, changes, files, message, writes):
+def test_try(folder, capsys, *, command, changes, files, message, writes):
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)

@@ -1,5 +1,4 @@
-"""Files for hostile commands and for the soak: a model of each kind, data of each task, text,
-and records."""
+"""Files for hostile commands and for the soak: models of each kind, data of each task, and text."""
 
 import json
 import os
@@ -18,8 +17,8 @@ from data_prep import records
 from tests import toy_runs
 
 TEXT = (
-    "The debugger stops at the first line.\nIt goes on.\n\nEach module has a name.\nA name is a "
-    "word.\n\n"
+    "The debugger stops at the first line.\nIt goes on.\n\n"
+    "Each module has a name.\nA name is a word.\n\n"
 )
 PIECES = [
     "[PAD]",

@@ -26,7 +26,7 @@ OTHERS = {  # Models besides toy_runs.TASKS, two of them without a task.
         lambda config: models.BertClassifier(config, 2),
     ),
 }
-# With the data in own/.
+# Settings of the runs that read the data in own/.
 STARTED_WITH = {"stars": {"regression": True}, "topics": {"label_separator": ","}}
 
 
@@ -37,8 +37,10 @@ def one_device():
 
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory, reference):
-    """Directory with the data and models of toy_runs.TASKS, of three layers, with the models of
-    OTHERS and own/."""
+    """Directory with the data and the models of toy_runs.TASKS, OTHERS, and own/.
+
+    The models have three layers.
+    """
     folder = tmp_path_factory.mktemp("toys")
     toy_runs.write_tasks(folder, reference, **SIZES)
     toy_runs.write(folder, reference, OTHERS, **SIZES)

@@ -1,5 +1,4 @@
-"""The served span labeler gives the predictions of run_squad, with several windows and unusual
-text.
+"""The served span labeler gives the predictions of run_squad, also for unusual text.
 
 run_squad, like the original, writes complete words if a token is [UNK] or has other characters than
 the text. The served model knows the source of each token.
@@ -36,8 +35,8 @@ CONTEXTS = (
 CONTEXTS_OF_OTHER_TOKENS = (2, 3)
 
 
-def test_answers_equal_those_of_run_squad(reference):
-    tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
+def make_signatures(tokenizer):
+    """Returns the signatures of a served model with random weights."""
     config = BertConfig(
         tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7
     )
@@ -51,25 +50,26 @@ def test_answers_equal_those_of_run_squad(reference):
         max_answer_length=MAX_ANSWER_LENGTH,
         version_2_with_negative=True,
     )
-    signatures = ServedSpanLabeler(model, tokenizer, metadata).signatures()
-    examples = [
-        squad.Example(str(number), f"What is number {number}?", context)
-        for number, context in enumerate(CONTEXTS)
-    ]
+    return ServedSpanLabeler(model, tokenizer, metadata).signatures()
+
+
+def predict_answers(examples, tokenizer, signature):
+    """Returns the answers of run_squad, from the logits of the signature for IDs."""
     features = list(
         squad.convert_examples_to_features(
             examples, tokenizer, MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, is_training=False
         )
     )
+    assert len(features) > len(examples) + 5  # Some contexts have several windows.
     arrays = squad.create_arrays(features)
     del arrays["unique_ids"]
     logits = {
         name: np.where(arrays["input_mask"] > 0, value, -1e9)
-        for name, value in signatures["ids"](
+        for name, value in signature(
             **{name: tf.constant(value, tf.int32) for name, value in arrays.items()}
         ).items()
     }
-    expected = squad.predict_answers(
+    return squad.predict_answers(
         examples,
         features,
         logits["start_logits"],
@@ -79,6 +79,16 @@ def test_answers_equal_those_of_run_squad(reference):
         do_lower_case=True,
         version_2_with_negative=True,
     )
+
+
+def test_answers_equal_those_of_run_squad(reference):
+    tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
+    signatures = make_signatures(tokenizer)
+    examples = [
+        squad.Example(str(number), f"What is number {number}?", context)
+        for number, context in enumerate(CONTEXTS)
+    ]
+    expected = predict_answers(examples, tokenizer, signatures["ids"])
     answer = signatures["serving_default"](
         question=tf.constant([each.question_text for each in examples]),
         context=tf.constant(CONTEXTS),
@@ -106,4 +116,3 @@ def test_answers_equal_those_of_run_squad(reference):
         assert float(answer["null_score_diff"][number]) == pytest.approx(
             expected.null_odds[str(number)], abs=1e-5
         )
-    assert len(features) > len(examples) + 5

@@ -1,5 +1,4 @@
-"""run.convert_checkpoint: conversions between all formats, longer position embeddings, and
-rejected inputs."""
+"""run.convert_checkpoint: all formats, longer position embeddings, and rejected inputs."""
 
 import dataclasses
 import json
@@ -47,7 +46,7 @@ def vocabulary(tmp_path):
 @pytest.mark.parametrize("output_format", ["tf1", "model_garden", "huggingface"])
 @pytest.mark.parametrize("source", ["original", "hf_tiny"])
 def test_longer_position_embeddings(original, reference, tmp_path, source, output_format):
-    """From and to every format.
+    """Every format can be the source and the result.
 
     The config has the new length, and all other tensors are unchanged.
     """
@@ -118,8 +117,8 @@ def test_a_round_trip_keeps_vocabulary_and_casing(
             "original",
             {"num_hidden_layers": 1},
             {},
-            "contains bert/encoder/layer_1/attention/output/LayerNorm/beta, which the BERT config "
-            "does not",
+            "contains bert/encoder/layer_1/attention/output/LayerNorm/beta, "
+            "which the BERT config does not",
         ),
         (
             "original",
@@ -148,7 +147,7 @@ def test_a_round_trip_keeps_vocabulary_and_casing(
     ],
 )
 def test_rejected_conversions(
-    original, vocabulary, reference, tmp_path, monkeypatch, source, change, options, message
+    original, vocabulary, reference, tmp_path, monkeypatch, *, source, change, options, message
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "more.txt").write_text(vocabulary.read_text() + "more\n")

@@ -161,8 +161,10 @@ def test_the_terminal_prints_the_same_for_a_checkpoint_and_its_export(served, na
 
 
 def test_pairs(tmp_path, monkeypatch, capsys):
-    """run.fill_mask and run.predict for the paper's examples, and a single text, give the same
-    for all formats."""
+    """run.fill_mask and run.predict give the same for all formats.
+
+    The texts are the paper's examples, and a single text.
+    """
     first = "the man went to [MASK] store ||| he bought a gallon [MASK] milk"
     second = "the man [MASK] to the store"
     options = {

@@ -78,8 +78,10 @@ def flags(tmp_path_factory, reference):
 
 @pytest.fixture(scope="module")
 def expected(flags, reference, reference_config):
-    """For each line, its tokens and the embeddings of the layers -1 and 0, from one batch of
-    full length."""
+    """For each line, its tokens and the embeddings of the layers -1 and 0.
+
+    They are from one batch of full length.
+    """
     encoder = models.BertEncoder(reference_config)
     load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
     features = BertTokenizer(str(flags["vocab_file"])).encode(*zip(*TEXTS, strict=True), LENGTH)
@@ -104,8 +106,8 @@ def test_json_lines_have_the_format_of_the_original_bert(flags, expected, tmp_pa
         EXTRACT, output_file=tmp_path / "out.jsonl", layers="-1,0", batch_size=3, **flags
     )
     assert capsys.readouterr().out == (
-        f"{tmp_path}/out.jsonl: embeddings of 8 lines, layers -1,0; 1 truncated to "
-        "--max_seq_length=11\n"
+        f"{tmp_path}/out.jsonl: embeddings of 8 lines, layers -1,0; "
+        "1 truncated to --max_seq_length=11\n"
     )
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [list(row) for row in rows] == [["linex_index", "features"]] * 8
@@ -186,8 +188,7 @@ def test_records_in_a_remote_directory():
 
 
 def test_json_equals_that_of_python_for_rounded_numbers(tmp_path):
-    """Ties, signed zeros, exponents, trailing zeros, and numbers of any size, character for
-    character."""
+    """Ties, signed zeros, exponents, trailing zeros, and numbers of any size have the same text."""
     rng = np.random.default_rng(5)
     vectors = np.stack(
         [
@@ -244,7 +245,7 @@ def test_pooling():
     vectors = np.arange(24, dtype=np.float32).reshape(3, 2, 4)
     tokens = ["[CLS]", "a", "[SEP]"]
     assert extraction.pool(tokens, vectors, "none") == (tokens, vectors)
-    # The numbers increase evenly.
+    # The numbers increase evenly, so the mean is the middle row.
     for pooling, token, row in (("cls", "[CLS]", 0), ("mean", "[MEAN]", 1)):
         pooled_tokens, pooled_vectors = extraction.pool(tokens, vectors, pooling)
         assert pooled_tokens == [token]

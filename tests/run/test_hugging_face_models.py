@@ -1,5 +1,4 @@
-"""Fine-tuned models in Hugging Face's format, written by transformers: evaluated, served, and
-exported unchanged.
+"""Fine-tuned models that transformers wrote are evaluated, served, and exported unchanged.
 
 `hf_tasks` has a directory per task, with random weights; `hf_relatives` has the same for DistilBERT
 and ELECTRA. `expected.npz` contains the outputs of transformers for them.
@@ -117,8 +116,10 @@ def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels
 
 @pytest.mark.parametrize("name", ["masked", "distilbert_masked", "electra_discriminator"])
 def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypatch, capsys):
-    """The encoder of one directory, with the tokenizer of another, which is lowercase and keeps
-    accents."""
+    """The encoder is from one directory, and the tokenizer from another.
+
+    The tokenizer is lowercase and keeps accents.
+    """
     monkeypatch.chdir(tmp_path)
     shutil.copytree(folder / name, "bert")
     for path in ("tokenizer.json", "tokenizer_config.json"):
@@ -202,8 +203,7 @@ def test_gradients_equal_those_of_transformers(folder, expected, name):
 
 @pytest.mark.parametrize("name", ["distilbert_masked", "electra_base", "electra_discriminator"])
 def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
-    """The response has no pooled output, and run.predict writes the means of the tokens'
-    outputs."""
+    """The response has no pooled output; run.predict writes the means of the tokens' outputs."""
     monkeypatch.chdir(folder)
     model = bert_tf.load(name, kind="encoder", **LENGTH)
     embeddings = model.encode(TEXTS)

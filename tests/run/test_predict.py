@@ -1,5 +1,4 @@
-"""run.predict: a prediction for each row of a file, in order, for every task and format of
-files."""
+"""run.predict: a prediction for each row, in order, for every task and format of files."""
 
 import json
 import tempfile
@@ -48,8 +47,8 @@ def test_the_script_writes_a_row_for_each_line(toys, tmp_path, capsys):
         batch_size=2,
     )
     assert capsys.readouterr().out == (
-        f"{output}: predictions of a classifier for 5 rows; 1 were too long for the model and "
-        "were truncated\n"
+        f"{output}: predictions of a classifier for 5 rows; "
+        "1 were too long for the model and were truncated\n"
     )
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row["was_cut"] for row in rows] == [False, False, False, True, False]
@@ -179,8 +178,8 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
             "x,text\n1,a, b\n",
             ("text",),
             (),
-            "a.csv:2: must have 2 columns, but has 3; enclose texts that contain commas in double "
-            "quotes",
+            "a.csv:2: must have 2 columns, but has 3; "
+            "enclose texts that contain commas in double quotes",
         ),
         (
             "a.tsv",

@@ -1,5 +1,4 @@
-"""run.run_multiple_choice end to end: a toy model learns from files of SWAG, and predicts for
-files of RACE."""
+"""run.run_multiple_choice: a toy model learns from files of SWAG, and predicts for RACE."""
 
 import csv
 import json
@@ -38,11 +37,11 @@ def questions(number, seed):
 def write_swag(path, number, seed, with_labels=True):
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(
-            ["sent1", "sent2", *(f"ending{place}" for place in range(4)), *["label"] * with_labels]
-        )
+        header = ["sent1", "sent2", *(f"ending{place}" for place in range(4))]
+        writer.writerow([*header, "label"] if with_labels else header)
         for sentence, beginning, endings, label in questions(number, seed):
-            writer.writerow([sentence, beginning, *endings, *[label] * with_labels])
+            row = [sentence, beginning, *endings]
+            writer.writerow([*row, label] if with_labels else row)
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +99,10 @@ def test_the_rule_is_learned_and_probabilities_match_the_scores(folder):
 
 
 def test_race_with_another_number_of_choices(folder):
-    """The model does not depend on the number of choices: trained with four, it answers
-    questions with three."""
+    """The model does not depend on the number of choices.
+
+    It is trained with four, and answers questions with three.
+    """
     for number, (sentence, beginning, endings, label) in enumerate(questions(12, 3)):
         place = folder / "race" / ("high" if number % 2 else "middle")
         place.mkdir(parents=True, exist_ok=True)

@@ -111,8 +111,10 @@ def trained(folder):
 
 @pytest.mark.usefixtures("trained")
 def test_entities_are_learned_and_every_word_has_a_prediction(folder):
-    """The test file has the words of the development file, so its predictions have the reported
-    scores."""
+    """The test file has the words of the development file.
+
+    Its predictions have the reported scores.
+    """
     dev = conll.read_sentences(str(folder / "dev.txt"), label_column=-1)
     predicted = conll.read_sentences(str(folder / "out" / "test_predictions.txt"), label_column=-1)
     assert predicted.words == dev.words
@@ -137,6 +139,7 @@ def test_files_and_messages_of_a_run(folder, trained):
     assert {"precision", "recall", "f1-score", "LOC", "PER", "micro"} <= set(report)
     assert (folder / "out" / "confusion.png").read_bytes().startswith(b"\x89PNG")
     assert re.search(
-        r"dev: 30 sentences, \d+ words in \d+ rows; sentences longer than --max_seq_length=12 are split",
+        r"dev: 30 sentences, \d+ words in \d+ rows; "
+        "sentences longer than --max_seq_length=12 are split",
         trained.stderr,
     )

@@ -1,5 +1,4 @@
-"""Flags that scripts reject before they load a model or read data, configs by name, and obsolete
-flags."""
+"""Flags that scripts reject before they read data, configs by name, and obsolete flags."""
 
 import pytest
 

@@ -69,8 +69,10 @@ def test_invalid_files(tmp_path, content, message):
 
 
 def resolve(folder, **explicit_flags):
-    """Returns the TaskMetadata with which the model of a directory is served, which needs no
-    other files."""
+    """Returns the TaskMetadata with which the model of a directory is served.
+
+    No other files are required.
+    """
     settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).replace_values(
         explicit_flags
     )
@@ -138,7 +140,7 @@ def test_labels_without_names_accept_some(tmp_path, labels_file):
 
 
 def test_labels_are_unique(tmp_path, labels_file):
-    """Otherwise, one of two probabilities with the same name would be lost."""
+    """If they were not, one of two probabilities with the same name would be lost."""
     twice = "contains the label 'a' twice; labels must be unique"
     (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
     with pytest.raises(InputError, match=f"^`labels_file`=.*labels.txt: {twice}$"):
@@ -148,7 +150,8 @@ def test_labels_are_unique(tmp_path, labels_file):
     ):
         resolve(tmp_path, labels_file=labels_file("a", "", "b", ""))
     (tmp_path / "task.json").write_text(
-        '{"kind": "classifier", "max_seq_length": 26, "do_lower_case": true, "labels": ["a", "b", "a"]}'
+        '{"kind": "classifier", "max_seq_length": 26, "do_lower_case": true, '
+        '"labels": ["a", "b", "a"]}'
     )
     with pytest.raises(InputError, match=f"^.*task.json: is not a valid task file: {twice}$"):
         resolve(tmp_path)

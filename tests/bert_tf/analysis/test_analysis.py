@@ -1,6 +1,6 @@
-"""Behaviors and dependencies of attention heads, by hand.
+"""Behaviors and dependencies of attention heads, by hand; probes of states of known layers.
 
-Probes of states in which one layer determines the class.
+One layer determines the class of a state.
 """
 
 import types

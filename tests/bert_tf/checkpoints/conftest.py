@@ -25,8 +25,10 @@ def tf1_checkpoint(reference):
 
 @pytest.fixture(scope="session")
 def training_checkpoint(tmp_path_factory, reference_config):
-    """Path of the latest of two checkpoints of a training run, in a directory of their own, and
-    its model."""
+    """The path of the latest of two checkpoints of a training run, and its model.
+
+    The directory contains no other checkpoints.
+    """
     model = models.BertPretrainer(models.BertEncoder(reference_config, seed=4))
     optimizer = create_optimizer(1e-3, 5, 1)
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)

@@ -31,8 +31,8 @@ def test_every_tensor_keeps_its_bytes(
         tf1_checkpoint, f"{folder}/out", output_format, reference_config, f"{folder}/entries.txt"
     )
     assert summary.startswith(
-        f"{tf1_checkpoint} (TF1 checkpoint) -> {folder}/out ({FORMATS[output_format].KIND}): 46 "
-        "tensors"
+        f"{tf1_checkpoint} (TF1 checkpoint) -> {folder}/out "
+        f"({FORMATS[output_format].KIND}): 46 tensors"
     )
     assert notes == []
     written = open_checkpoint(f"{folder}/out")
@@ -99,8 +99,7 @@ def test_a_checkpoint_without_a_config(training_checkpoint, tmp_path):
 
 
 def test_the_error_for_a_full_disk_names_the_file(tf1_checkpoint, reference_config, tmp_path):
-    """With a limit of the file size, for which safetensors raises the same exception as for a
-    full disk."""
+    """A limit of the file size has the same exception in safetensors as a full disk."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 13, limits[1]))
     try:

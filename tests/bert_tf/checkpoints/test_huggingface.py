@@ -1,5 +1,4 @@
-"""Files of Hugging Face: of BERT, and of DistilBERT and ELECTRA, which have no segment types or
-project embeddings.
+"""Files of Hugging Face: BERT, DistilBERT without segment types, and ELECTRA with projections.
 
 transformers wrote `hf_tiny` and `hf_relatives`, and computed the expected outputs, within 2e-5.
 tests/run/test_hugging_face_models.py compares task models.
@@ -49,7 +48,7 @@ def arrays(hf_tiny):
 def write_variant(hf_tiny, arrays, tmp_path):
     """(tensors, **settings) -> a copy of hf_tiny with other tensors and settings.
 
-    None removes a setting.
+    The value None removes a setting.
     """
 
     def write(tensors=arrays, **settings):
@@ -95,10 +94,11 @@ def test_files_equal_those_of_transformers(hf_tiny, arrays, tmp_path):
     assert {key: theirs[key] for key in ours if key in theirs} == {
         key: ours[key] for key in ours if key in theirs
     }
-    # Absolute; written until transformers 4.
+    # transformers wrote this field, with the value "absolute", until version 4.
     assert set(ours) - set(theirs) == {"position_embedding_type"}
     modes = {path.name: path.stat().st_mode for path in (tmp_path / "new" / "bert").iterdir()}
-    assert modes == dict.fromkeys(("config.json", "model.safetensors"), modes["config.json"])
+    assert modes.keys() == {"config.json", "model.safetensors"}
+    assert len(set(modes.values())) == 1
 
 
 def test_activations_have_other_names(tmp_path):
@@ -175,7 +175,7 @@ def test_activations_have_other_names(tmp_path):
     ],
 )
 def test_models_and_their_tasks_are_written_and_read(
-    tmp_path, model_class, outputs, task, architecture, read, head
+    tmp_path, *, model_class, outputs, task, architecture, read, head
 ):
     """`read`: the task in config.json, if it is not `task`; `head`: key and shape of a tensor."""
     model = getattr(models, model_class)(SMALL, *outputs)
@@ -273,7 +273,7 @@ def test_other_files(tmp_path, arrays):
 def write_parts(arrays, write_variant, tmp_path):
     """(index) -> a copy of hf_tiny in two files.
 
-    Index: the text of the index file, None for the correct one.
+    `index` is the text of the index file, or None for the correct one.
     """
 
     def write(index=None):

@@ -1,5 +1,4 @@
-"""Checkpoints: detection of their format, loading into models, and errors if that is not
-possible."""
+"""Checkpoints: detection of their format, loading into models, and errors."""
 
 import dataclasses
 import os
@@ -72,8 +71,8 @@ def test_the_latest_weights_of_a_training_run_without_optimizer_state(
     [
         (
             {"vocab_size": 123},
-            r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[123, 32\] in "
-            "the model; use the checkpoint's config",
+            r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint "
+            r"and \[123, 32\] in the model; use the checkpoint's config",
         ),
         (
             {"num_hidden_layers": 3},
@@ -92,7 +91,7 @@ def test_corrupted_files(tf1_checkpoint, reference_config, tmp_path):
     data = ".data-00000-of-00001"
     for suffix in (".index", data):
         shutil.copy(tf1_checkpoint + suffix, prefix + suffix)
-    # Found only when a tensor is read.
+    # This is found only when a tensor is read.
     os.truncate(prefix + data, os.path.getsize(prefix + data) - 40)
     assert_load_fails(
         models.BertPretrainer(reference_config),
@@ -115,7 +114,7 @@ def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, refer
         open_checkpoint(str(tmp_path))
     assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
     assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
-    # Never opened, so it is ignored.
+    # Such a file is never opened, so it is ignored.
     os.rename(tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin")
     assert open_checkpoint(str(tmp_path)).kind == "TF1 checkpoint"
 

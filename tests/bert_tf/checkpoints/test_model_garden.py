@@ -1,4 +1,4 @@
-"""Checkpoints and SavedModels of tf-models-official, which wrote them or reads them.
+"""Checkpoints and SavedModels that tf-models-official wrote or reads.
 
 Outputs are equal within 2e-5.
 """
@@ -22,7 +22,7 @@ from bert_tf.model_folder import find_config, read_config
 from tests import scripts
 from tests.encoders import load_all, make_features
 
-# From the encoder of tf-models-official, about the positions that its pretrainer passes to it.
+# The encoder of tf-models-official warns about the positions that its pretrainer passes to it.
 pytestmark = [pytest.mark.large, pytest.mark.filterwarnings("ignore:Input dict contained keys")]
 
 SIZES = {
@@ -46,8 +46,10 @@ def gelu(x):
 
 @functools.cache
 def get_pretrainer(encoder_class):
-    """Returns the one pretrainer of tf-models-official with this encoder, whose weights each
-    test sets."""
+    """Returns the one pretrainer of tf-models-official with this encoder.
+
+    Each test sets its weights.
+    """
     encoder = encoder_class(
         vocab_size=CONFIG.vocab_size,
         hidden_size=CONFIG.hidden_size,
@@ -73,10 +75,7 @@ def get_encoder(encoder_class):
 
 
 def randomize(model, seed):
-    """Sets all variables to values for which no bias is zero and no scale is one.
-
-    Returns the model.
-    """
+    """Sets all variables so that no bias is zero and no scale is one; returns the model."""
     random = np.random.default_rng(seed)
     for variable in model.variables:
         variable.assign(random.normal(0.4, 0.3, variable.shape))
@@ -91,7 +90,7 @@ def features():
 
 
 def assert_same_outputs(ours, theirs, features, names):
-    """names: dict of our output -> theirs."""
+    """Asserts equal outputs; `names` is a dict of our name of an output -> theirs."""
     renamed = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
     if "masked_lm_logits" not in names:
         features = {
@@ -145,7 +144,7 @@ def test_the_state_of_their_optimizer_is_not_read(optimizer_class, tmp_path):
 @BOTH_ENCODERS
 @pytest.mark.parametrize("is_encoder", [False, True])
 def test_theirs_restore_ours(encoder_class, is_encoder, features, tmp_path):
-    """By the items of their pretrainer, and as a model or an encoder."""
+    """Their classes restore our files by the items of their pretrainer, and as a whole model."""
     ours = randomize((models.BertEncoder if is_encoder else models.BertPretrainer)(CONFIG), seed=4)
     assert model_garden.write(tmp_path, model_tensors(ours), CONFIG) == ()
     assert BertConfig.from_json_file(tmp_path / "bert_config.json") == CONFIG

@@ -46,7 +46,7 @@ def test_a_script_runs_with_its_flags():
 
 @pytest.mark.large
 def test_a_package_of_another_project_with_the_same_name(tmp_path: pathlib.Path):
-    """As `run` 0.3 from PyPI."""
+    """PyPI has such a package, `run` 0.3."""
     (tmp_path / "run-0.3.dist-info").mkdir()
     (tmp_path / "run-0.3.dist-info" / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: run\nVersion: 0.3\n"

@@ -45,7 +45,9 @@ def flags(monkeypatch):
 def resolve_fine_tuning(given=None, **settings):
     """Returns the resolved groups `model` and `tokenizer`.
 
-    Given: explicit settings, with "bert" as the checkpoint.
+    Args:
+      given: Dict of explicit settings, in addition to the checkpoint "bert".
+      **settings: Arguments of FineTuningSettings.
     """
     given = {"init_checkpoint": "bert"} | (given or {})
     settings = FineTuningSettings(**settings).replace_values(given)
@@ -68,7 +70,7 @@ def resolve_fine_tuning(given=None, **settings):
             (True, True),
             "note: --strip_accents=True overrides bert/tokenizer_config.json (False)\n",
         ),
-        # For another casing.
+        # The file sets `strip_accents` for another casing, so the value does not apply.
         (
             {"do_lower_case": True, "strip_accents": False},
             {"do_lower_case": False},
@@ -96,8 +98,8 @@ def test_explicit_files_take_precedence(bert, capsys):
     )
     assert capsys.readouterr().err.splitlines() == [
         "note: --bert_config_file=mine.json overrides bert/config.json",
-        f"note: --vocab_file=mine.txt overrides bert/vocab.txt: 1 of {len(PIECES)} IDs have "
-        "another token",
+        "note: --vocab_file=mine.txt overrides bert/vocab.txt: "
+        f"1 of {len(PIECES)} IDs have another token",
         "note: --do_lower_case=True overrides bert/tokenizer_config.json (False)",
     ]
     resolve_fine_tuning(

@@ -1,5 +1,4 @@
-"""RunState: resuming with equal settings, changed settings, finished parts, and fingerprints of
-files."""
+"""RunState: resuming, changed settings, finished parts, and fingerprints of files."""
 
 import dataclasses
 import json
@@ -32,7 +31,7 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
     assert (tmp_path / "out" / "run.json").read_text() == json.dumps(
         {"train_batch_size": 7, "layers": [1, 2]}, indent=2
     ) + "\n"
-    # Begun by another process.
+    # Another process began the run.
     with pytest.raises(InputError, match="a run with `train_batch_size` 7, not 6"):
         state.begin()
 
@@ -49,8 +48,8 @@ def test_changed_settings_are_reported(tmp_path, capsys):
     (tmp_path / "checkpoint").touch()
     assert begin(before) == ""
     changes = (
-        "resumes with changed settings: `learning_rate` 0.5 (was 0.25), `no_weight_decay` a (was "
-        "a,b)"
+        "resumes with changed settings: "
+        "`learning_rate` 0.5 (was 0.25), `no_weight_decay` a (was a,b)"
     )
     assert begin(now) == f"{tmp_path}: {changes}\n"
     assert begin(now) == ""  # Reported once.

@@ -1,7 +1,4 @@
-"""The end of a script: its exit status and its messages on standard error.
-
-And its settings of TensorFlow.
-"""
+"""The end of a script, its messages on standard error, and its settings of TensorFlow."""
 
 import dataclasses
 import errno
@@ -33,8 +30,10 @@ REPORT = "internal error in bert_tf; please report it"
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """(main, *arguments) -> (exit status, standard error) of a script with the flag
-    --max_seq_length."""
+    """(main, *arguments) -> (exit status, standard error) of a script.
+
+    The script has the flag --max_seq_length.
+    """
 
     def remove_flags():
         for name in ("max_seq_length", "traceback"):
@@ -78,11 +77,11 @@ def test_status_without_an_error(run):
     [
         (
             InputError(
-                "`max_seq_length`=3: is below `doc_stride`; set `notraceback`, not `nontraceback` "
-                "or traceback"
+                "`max_seq_length`=3: is below `doc_stride`; "
+                "set `notraceback`, not `nontraceback` or traceback"
             ),
-            "--max_seq_length=3: is below `doc_stride`; set --notraceback, not `nontraceback` or "
-            "traceback",
+            "--max_seq_length=3: is below `doc_stride`; "
+            "set --notraceback, not `nontraceback` or traceback",
         ),
         (InputError("two\n  lines"), "two lines"),
         (
@@ -95,7 +94,7 @@ def test_status_without_an_error(run):
         ),
         (OSError(), "OSError"),
         (MemoryError("Unable to allocate 9 TiB"), "not enough memory: Unable to allocate 9 TiB"),
-        # Of another process, not of standard output.
+        # The broken pipe is that of another process, not standard output.
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),
         (
             tf.errors.NotFoundError(None, None, "a.tfrecord; No such file\n\t [[in the graph]]"),
@@ -173,8 +172,7 @@ def test_a_long_line_is_shortened_in_its_middle(run):
 
 
 def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
-    """Also those that a killed process left, but not those of a running process or of another
-    program."""
+    """The files of killed processes are removed; those of running or other programs are not."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "bert_tf_temporary_killed" / "inside").mkdir(parents=True)
     (tmp_path / "bert_tf_temporary_alive").mkdir()
@@ -211,8 +209,10 @@ def test_temporary_files_are_removed(run, tmp_path, monkeypatch):
     ],
 )
 def test_signals(run, number, expected, is_replaced):
-    """Even if a library replaces the exception, as TensorFlow does while it reports an error of
-    a remote file."""
+    """A library may replace the exception.
+
+    TensorFlow does so while it reports an error of a remote file.
+    """
 
     def main(argv):
         try:
@@ -236,13 +236,13 @@ def test_signals(run, number, expected, is_replaced):
     [
         (
             "--max_seq_lenth=5",
-            "Unknown command line flag 'max_seq_lenth'. Did you mean: max_seq_length ? (see "
-            "--help)",
+            "Unknown command line flag 'max_seq_lenth'. "
+            "Did you mean: max_seq_length ? (see --help)",
         ),
         (
             "--max_seq_length=many",
-            "flag --max_seq_length=many: invalid literal for int() with base 10: 'many' "
-            "(see --help)",
+            "flag --max_seq_length=many: "
+            "invalid literal for int() with base 10: 'many' (see --help)",
         ),
         ("more", "unexpected argument 'more'; write flags as --name=value"),
         ("--max_seq_length=caf\udce9", "the command line is not valid UTF-8; rename the file"),
@@ -274,8 +274,8 @@ def test_an_error_from_another_process_and_about_another_argument():
 
 
 AMD = (
-    "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\nprocessor\t: "
-    "1\nflags : fpu\n"
+    "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\n"
+    "processor\t: 1\nflags : fpu\n"
 )
 ARM = "processor\t: 0\nFeatures\t: fp asimd bf16\n"
 

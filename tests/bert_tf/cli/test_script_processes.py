@@ -62,14 +62,14 @@ def test_standard_streams_that_are_closed_or_full(tmp_path, arguments, expected,
 
 @pytest.mark.parametrize("arguments", ["", "--help"])
 def test_output_to_a_pipe_that_is_closed(tmp_path, arguments):
-    """Larger than the buffer of a pipe, so that it cannot be written before the reader ends."""
+    """The output is larger than the buffer of a pipe, so the reader ends before it is written."""
     toy = TOY.replace("Toy.", "Toy.\n" + "word " * 30_000).replace("'output'", "'word ' * 30_000")
     assert run_toy(tmp_path, f"{arguments} | true; exit ${{PIPESTATUS[0]}}", toy) == (141, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_a_script_at_once(tmp_path, number):
-    """Also while the first one is handled, and without further cleanup."""
+    """The script also ends while it handles the first signal, and without further cleanup."""
     toy = TOY.replace(
         "    print('output')\n",
         "    try:\n        signal.raise_signal(signal.SIGTERM)\n"

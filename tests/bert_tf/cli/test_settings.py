@@ -1,7 +1,4 @@
-"""Settings: bounds, choices, rules, and groups.
-
-The flags that they define and are read from; the text of --help.
-"""
+"""Settings: bounds, choices, rules, groups, their flags, and the text of --help."""
 
 import dataclasses
 import math

@@ -1,7 +1,4 @@
-"""Pruned models compute the same as masked ones.
-
-Importances by finite differences; smaller word embeddings.
-"""
+"""Pruned models equal masked ones; importance by finite differences; smaller word embeddings."""
 
 import dataclasses
 
@@ -36,7 +33,7 @@ CONFIG = BertConfig(
     attention_probs_dropout_prob=0.0,
 )
 SHARED = dataclasses.replace(CONFIG, num_hidden_layers=4, num_hidden_groups=2, embedding_size=5)
-# These remain, and these neurons.
+# The heads and neurons of each layer that remain.
 HEADS = [np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])]
 NEURONS = [np.array([0, 4, 9]), np.arange(10), np.array([7])]
 LABELS = tf.constant([2, 0, 1])
@@ -83,9 +80,11 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
     assert config.layer_sizes == [(2, 3), (1, 10), (4, 1)]
 
 
-def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
-    """Returns the derivative of compute(), [B], by one element of a mask, from finite
-    differences."""
+def measure_slopes(encoder, compute, *, kind, layer, number, size, step=1e-2):
+    """Returns the derivative of compute(), [B], by one element of a mask.
+
+    It is computed from finite differences.
+    """
     mask = np.ones((3, size), np.float32)
     values = []
     for sign in (1, -1):
@@ -111,7 +110,9 @@ def test_importance_is_the_mean_absolute_derivative_over_examples(model, feature
         )
 
     for kind, values, size, number in (("heads", heads, 4, 2), ("neurons", neurons, 10, 7)):
-        slopes = np.abs(measure_slopes(model.encoder, compute, kind, 1, number, size))
+        slopes = np.abs(
+            measure_slopes(model.encoder, compute, kind=kind, layer=1, number=number, size=size)
+        )
         np.testing.assert_allclose(values[1][number], (slopes.sum() + slopes[0]) / 4, rtol=2e-2)
     for values in normalize([*heads, *neurons]):
         np.testing.assert_allclose(np.linalg.norm(values), 1)
@@ -127,7 +128,12 @@ def test_importance_for_examples_of_several_texts():
         model, lambda outputs, _: {"loss": tf.reduce_mean(outputs["logits"])}, [batch]
     )
     slopes = measure_slopes(
-        model.encoder, lambda: tf.reduce_mean(model(batch)["logits"], axis=1), "heads", 0, 3, 4
+        model.encoder,
+        lambda: tf.reduce_mean(model(batch)["logits"], axis=1),
+        kind="heads",
+        layer=0,
+        number=3,
+        size=4,
     )
     np.testing.assert_allclose(heads[0][3], np.abs(slopes).mean(), rtol=2e-2)
 
@@ -199,8 +205,8 @@ def test_the_factorization_is_the_best_of_its_rank():
         (
             SHARED,
             3,
-            "`embedding_size`=3: the word embeddings of the model are already factorized, to size "
-            "5",
+            "`embedding_size`=3: "
+            "the word embeddings of the model are already factorized, to size 5",
         ),
     ],
 )
@@ -224,8 +230,10 @@ def test_scores_of_a_reduced_vocabulary(features, tmp_path):
 
 
 def test_layers_that_share_their_weights(features, tmp_path):
-    """Layers 0 and 1 share, and 2 and 3: equivalent to four layers with equal weights, whose
-    gradients are added."""
+    """The model is equivalent to four layers with equal weights, whose gradients are added.
+
+    Layers 0 and 1 share their weights, and so do layers 2 and 3.
+    """
     shared = models.BertPretrainer(models.BertEncoder(SHARED))
     layers = shared.encoder.encoder_layers
     assert layers[0] is layers[1] is not layers[2] is layers[3]

@@ -63,7 +63,7 @@ for name, request in json.loads(sys.argv[4]).items():
 def responses(toy_saved_models, tmp_path_factory):
     """Task -> "signature/output" -> array, from a process without this project.
 
-    "texts" are those of REQUESTS.
+    The outputs for "texts" are those of REQUESTS.
     """
     folder = tmp_path_factory.mktemp("responses")
     done = subprocess.run(
@@ -206,9 +206,9 @@ def test_contents(toy_saved_models):
     ("weights", "ratio", "tolerance"), [("bfloat16", 0.55, 0.02), ("int8", 0.35, 0.05)]
 )
 def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, tolerance):
-    """Half and a quarter of the bytes of the matrices.
+    """The matrices have half and a quarter of the bytes, and the model itself is unchanged.
 
-    Both of TensorFlow's loaders; the model itself is unchanged.
+    Both of TensorFlow's loaders read them.
     """
     servable = serve(wide_model, toy_tokenizer)
     expected = compute_probabilities(servable.answer_texts)
@@ -216,7 +216,7 @@ def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, to
     np.testing.assert_array_equal(compute_probabilities(servable.answer_texts), expected)
     response = compute_probabilities(tf.saved_model.load(path).signatures["serving_default"])
     assert 0 < np.abs(response - expected).max() < tolerance
-    # Restores and initializes like the server.
+    # This loader restores and initializes like the server.
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         graph = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def[
             "serving_default"
@@ -235,7 +235,7 @@ def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, to
 def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio):
     """For all storage types, kernels are in bfloat16 and not cast at each request.
 
-    Scores are float32.
+    The probabilities are float32.
     """
     expected = compute_probabilities(serve(wide_model, toy_tokenizer).answer_texts)
     model = models.BertClassifier(

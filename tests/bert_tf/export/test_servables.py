@@ -1,5 +1,4 @@
-"""Served models of each task: their responses to texts equal those of the training model for the
-same tokens."""
+"""Served models of each task respond to texts like the training model to the same tokens."""
 
 import sys
 
@@ -136,7 +135,7 @@ def test_tagger(servables, toy_tokenizer):
 def test_tagger_divides_long_texts_between_words(servables):
     """Ten words of the text have eleven tokens, so a window of 22 tokens has 20 words.
 
-    The last word is longer.
+    The last word is longer than that.
     """
     words = toy_servables.LONG.split()
     texts = [" ".join([*words, "a", "jump" + "s" * 30]), "the dog", "", " ".join(words[:21])]
@@ -313,8 +312,7 @@ def test_responses_of_bfloat16_models_are_float32(toy_tokenizer, name):
 
 
 def test_versions(servables, tmp_path, monkeypatch):
-    """The next version is one higher, and without tensorflow-serving-api there are no warm-up
-    requests."""
+    """The next version is one higher; warm-up requests require tensorflow-serving-api."""
     servable = servables["encoder"]
     monkeypatch.setattr(
         servable,

@@ -1,5 +1,4 @@
-"""Directories of Python's file system and of TensorFlow's: ram://, as it is, and treated as an
-object store."""
+"""Directories of Python's file system and of TensorFlow's: ram://, also as an object store."""
 
 import pytest
 import tensorflow as tf
@@ -10,8 +9,10 @@ from tests.remote_folders import new_folder
 
 @pytest.fixture(params=["local", "remote"])
 def folder(request, tmp_path):
-    """Path, a str, of a new directory: "local", or "remote" or "store" of a file system that
-    only TensorFlow has."""
+    """The path, a str, of a new directory of each kind.
+
+    The kinds are "local", and "remote" and "store" of a file system that only TensorFlow has.
+    """
     if request.param == "store":
         return request.getfixturevalue("store")
     return str(tmp_path) if request.param == "local" else new_folder()

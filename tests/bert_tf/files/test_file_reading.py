@@ -1,5 +1,4 @@
-"""Queries about paths, and reading: local, on TensorFlow's file systems (ram://), and in an
-object store; errors of gs://."""
+"""Queries about paths, and reading: local, on ram://, in an object store, and errors of gs://."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 """Files and directories appear only when they are complete, on all file systems.
 
-An output has one writer.
+An output has only one writer.
 """
 
 import os
@@ -30,10 +30,7 @@ def write(path, value, mode="w", error=None):
 
 
 def fill(context, names, error=None):
-    """Writes files with the content "new" to the directory of a context.
-
-    Then raises `error` in the block.
-    """
+    """Writes files with the content "new" to the directory of a context; then raises `error`."""
     with context as unfinished:
         for name in names:
             file = pathlib.Path(unfinished, name)

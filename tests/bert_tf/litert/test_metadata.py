@@ -1,5 +1,4 @@
-"""Parts of LiteRTModel that open no graphs: metadata, files that are corrupted, and batches of
-rows of any lengths."""
+"""LiteRTModel without graphs: metadata, corrupted files, and batches of rows of any lengths."""
 
 import functools
 import zipfile

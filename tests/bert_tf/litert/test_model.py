@@ -35,7 +35,7 @@ def loaded(toy_litert_files):
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_responses_equal_those_of_the_servable(loaded, toy_tokenizer, name):
-    """Also for an empty text, and for bytes that are not UTF-8."""
+    """The texts include an empty one, and bytes that are not UTF-8."""
     servable = make_servable(name, toy_tokenizer)
     model = loaded[name]
     unusual = [b"the \xff\xfe dog \xe2\x82", b"", "the\u202fd\u00f3g\tand \u00c9".encode()]
@@ -104,7 +104,7 @@ def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatc
     ],
 )
 def test_question_answering_in_long_contexts(toy_litert_files, toy_tokenizer, options):
-    """With other options of the search for the same graphs."""
+    """The same graphs serve other options of the search."""
     servable = make_servable("squad", toy_tokenizer, **options)
     model = LiteRTModel(str(toy_litert_files / "squad.tflite"))
     model.metadata = servable.metadata
@@ -147,7 +147,7 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
         path.write_bytes(litert.convert(servable, weights, lengths=(8, 16), batch_sizes=(1,)))
         response = LiteRTModel(str(path))(**REQUESTS["masked_lm"])["probabilities"]
         np.testing.assert_allclose(response, expected, rtol=0, atol=tolerance)
-        # Graphs, names, and the vocabulary.
+        # The remainder is for graphs, names, and the vocabulary.
         assert path.stat().st_size < float32_bytes / ratio + 500_000
 
 

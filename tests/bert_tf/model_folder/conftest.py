@@ -26,9 +26,9 @@ def describe(kind, labels=(), multi_label=False):
 
 @pytest.fixture
 def written(tmp_path):
-    """(name=content, ...) -> the directory with these files: a dict as JSON.
+    """(name=content, ...) -> the directory with these files.
 
-    The last `_` of a name is a dot.
+    A dict is written as JSON. The last `_` of a name stands for a dot.
     """
 
     def write(folder=tmp_path, **contents):

@@ -1,5 +1,4 @@
-"""Configs of all formats, which one takes precedence, unsupported models, and the tasks of
-fine-tuned models."""
+"""Configs of all formats, their precedence, unsupported models, and tasks of fine-tuned models."""
 
 import dataclasses
 import os

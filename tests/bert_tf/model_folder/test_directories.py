@@ -75,8 +75,8 @@ def test_weights_in_a_directory(tmp_path, names, weights, is_theirs):
     [
         (
             "tf_model.h5",
-            "convert it to .* with transformers 4.46 and PyTorch: AutoModelForPreTraining.*, "
-            "from_tf=True",
+            "convert it to .* with transformers 4.46 and PyTorch: "
+            "AutoModelForPreTraining.*, from_tf=True",
         ),
         (
             "model.weights.h5",

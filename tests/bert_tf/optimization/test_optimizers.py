@@ -1,7 +1,4 @@
-"""BertAdamW.
-
-LAMB, compared with tf-models-official's; schedule, clipping, loss scale, and rates by layer.
-"""
+"""BertAdamW, and LAMB compared with tf-models-official: schedules, clipping, and loss scales."""
 
 import numpy as np
 import pytest
@@ -34,8 +31,10 @@ def apply(optimizer, *pairs):
 
 
 def clipped_gradients(optimizer):
-    """Returns the clipped gradients of the first step, which are ten times the first moments, by
-    variable."""
+    """Returns the clipped gradients of the first step, by variable.
+
+    They are ten times the first moments.
+    """
     moments = [
         variable.numpy() for variable in optimizer.variables if variable.name.startswith("AdamW/m/")
     ]
@@ -87,7 +86,7 @@ def test_weight_decay_by_name(name, options, decay):
         ({}, ([0.0], [0.3, 0.4]), ([0.0], [0.3, 0.4])),
         ({"clip_norm": 2.0}, ([12.0], [3.0, 4.0]), ([24 / 13], [6 / 13, 8 / 13])),
         ({"clip_norm": 0}, ([12.0], [3.0, 4.0]), ([12.0], [3.0, 4.0])),
-        # A loss scale is divided out before clipping: the norm is 5.
+        # Gradients are divided by the loss scale before clipping, so their norm is 5.
         ({"scale_loss": True}, ([0.0], [3.0 * 2**15, 4.0 * 2**15]), ([0.0], [0.6, 0.8])),
     ],
 )
@@ -261,8 +260,10 @@ def test_weights_are_those_of_the_official_lamb(steps):
 
 
 def test_a_variable_of_zeros_has_ratio_one():
-    """Bias correction makes the first update the sign of the gradient: one rate, in float32 to
-    1e-6."""
+    """Bias correction makes the first update the sign of the gradient, times the learning rate.
+
+    In float32, this holds to 1e-6.
+    """
     moved = train(
         Lamb(0.25, clip_norm=0, weight_decay=0),
         {"kernel": np.zeros([2, 1], np.float32)},

@@ -109,9 +109,9 @@ def test_general_names_and_invalid_utf8(load):
 
 @pytest.mark.parametrize("label", [None, "sentence_order", "next_sentence"])
 def test_only_the_next_sentence_gives_is_next(get_path, tmp_path, label):
-    """A checkpoint without a label has no such head.
+    """A head for the sentence order has the same variables as one for the next sentence.
 
-    The head for the sentence order has the same variables.
+    A checkpoint without a label has no head for the next sentence.
     """
     shutil.copytree(get_path("pretrained"), tmp_path / "run")
     if label:

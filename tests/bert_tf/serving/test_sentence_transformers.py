@@ -1,5 +1,4 @@
-"""Directories of sentence-transformers: their pooling in `encode`, in predictions, and in both
-kinds of exports."""
+"""Directories of sentence-transformers: pooling in `encode`, in predictions, and in exports."""
 
 import json
 import shutil
@@ -26,8 +25,7 @@ MEAN, MAX, CLS = (
 
 @pytest.fixture
 def written(tmp_path, reference):
-    """(pooling, modules, settings=, prompts=) -> a new directory in the format of
-    sentence-transformers."""
+    """(pooling, modules, settings=, prompts=) -> a new directory of sentence-transformers."""
 
     def write(
         pooling=MEAN, modules=("models.Transformer", "models.Pooling"), settings=None, prompts=None
@@ -162,8 +160,8 @@ def test_other_tasks_do_not_depend_on_the_pooling(written):
     [
         (
             {"modules": ["models.Transformer", "models.WordWeights"]},
-            "modules.json: the modules are Transformer, WordWeights; only Transformer, Pooling, "
-            "and Normalize",
+            "modules.json: the modules are Transformer, WordWeights; "
+            "only Transformer, Pooling, and Normalize",
         ),
         (
             {"pooling": MEAN | MAX},
@@ -179,8 +177,8 @@ def test_other_tasks_do_not_depend_on_the_pooling(written):
         ),
         (
             {"prompts": {"default_prompt_name": "query"}},
-            "config_sentence_transformers.json: default_prompt_name is 'query': only null is "
-            "supported",
+            "config_sentence_transformers.json: "
+            "default_prompt_name is 'query': only null is supported",
         ),
     ],
 )

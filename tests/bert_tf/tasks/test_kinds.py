@@ -20,7 +20,7 @@ CONTEXTS = 700  # of each case; 4.3 windows each
 
 
 def decode(context, scores, begins):
-    """The spans of a context in NumPy: list of (score, first token, last token)."""
+    """Returns the spans of a context in NumPy: list of (score, first token, last token)."""
     fullest = span_decoding.find_fullest_windows(context)
     spans = span_decoding.find_spans(
         [
@@ -124,7 +124,7 @@ def tokenizers(tmp_path_factory):
     ],
 )
 def test_the_source_of_a_span(tokenizers, context, first, last, expected):
-    # Counts tokens over all contexts.
+    # Tokens are counted over all contexts.
     pieces = split_contexts(tokenizers[0], tf.constant(["x fun", context]))
     texts, starts, ends = extract_span_texts(
         pieces,

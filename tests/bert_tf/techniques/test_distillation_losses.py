@@ -1,10 +1,8 @@
-"""Distillation: losses compared with NumPy, layer maps, states and attention.
-
-And BERT-of-Theseus.
-"""
+"""Distillation: losses, hidden states, and attention, layer maps, and BERT-of-Theseus."""
 
 import dataclasses
 import operator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -48,15 +46,30 @@ IS_TOKEN = MASK > 0
 FEATURES = {"input_mask": tf.constant(MASK), "label_ids": tf.constant([0, 3, 1, 2, 2])}
 
 
+class Outputs(NamedTuple):
+    """Outputs of a student and of its teacher: dicts of arrays."""
+
+    student: dict
+    teacher: dict
+
+    @property
+    def joint(self):
+        """The outputs of their DistilledModel."""
+        return {STUDENT: self.student, TEACHER: self.teacher, **self.student}
+
+
 def sample_outputs(**shapes):
-    """Returns random outputs of a student, of a teacher, and of their DistilledModel."""
-    pair = [{name: normal(*shape) for name, shape in shapes.items()} for _ in range(2)]
-    return pair[0], pair[1], {STUDENT: pair[0], TEACHER: pair[1], **pair[0]}
+    """Returns random Outputs."""
+    return Outputs(
+        *({name: normal(*shape) for name, shape in shapes.items()} for _ in ("student", "teacher"))
+    )
 
 
 def divergence(student, teacher, temperature=1.0):
-    """Returns the sums of p * log(p / q) for the teacher's p and the student's q, times T^2:
-    [...] for [..., C]."""
+    """Returns T^2 times the sums of p * log(p / q): [...] for logits of [..., C].
+
+    p are the probabilities of the teacher, and q those of the student.
+    """
     p, q = (
         scipy.special.softmax(np.float64(logits) / temperature, axis=-1)
         for logits in (teacher, student)
@@ -72,46 +85,53 @@ def compute_loss(name, outputs, **options):
 
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
 def test_logits_of_classifiers(temperature):
-    student, teacher, outputs = sample_outputs(logits=(ROWS, CLASSES))
-    expected = divergence(student["logits"], teacher["logits"], temperature).mean()
-    assert compute_loss("logits", outputs, temperature=temperature) == pytest.approx(
+    outputs = sample_outputs(logits=(ROWS, CLASSES))
+    expected = divergence(outputs.student["logits"], outputs.teacher["logits"], temperature).mean()
+    assert compute_loss("logits", outputs.joint, temperature=temperature) == pytest.approx(
         expected, rel=1e-4
     )
 
 
-def test_logits_of_other_tasks():
-    student, teacher, outputs = sample_outputs(logits=(ROWS, CLASSES))
-    two_classes = (
-        np.stack([each["logits"], 0 * each["logits"]], axis=-1) for each in (student, teacher)
+def test_logits_of_several_labels_and_of_a_regression():
+    outputs = sample_outputs(logits=(ROWS, CLASSES))
+    student = outputs.student["logits"]
+    teacher = outputs.teacher["logits"]
+    two_classes = (np.stack([logits, 0 * logits], axis=-1) for logits in (student, teacher))
+    assert compute_loss(
+        "logits", outputs.joint, logits_loss="sigmoid", temperature=2.0
+    ) == pytest.approx(divergence(*two_classes, 2.0).mean(), rel=1e-4)
+    assert compute_loss("logits", outputs.joint, logits_loss="number") == pytest.approx(
+        np.sum((student - teacher) ** 2) / ROWS, rel=1e-5
     )
-    assert compute_loss("logits", outputs, logits_loss="sigmoid", temperature=2.0) == pytest.approx(
-        divergence(*two_classes, 2.0).mean(), rel=1e-4
+
+
+def test_logits_of_tokens():
+    outputs = sample_outputs(logits=(ROWS, LENGTH, CLASSES))
+    logits = (each["logits"][IS_TOKEN] for each in (outputs.student, outputs.teacher))
+    assert compute_loss("logits", outputs.joint, logits_loss="tokens") == pytest.approx(
+        divergence(*logits).mean(), rel=1e-4
     )
-    assert compute_loss("logits", outputs, logits_loss="number") == pytest.approx(
-        np.sum((student["logits"] - teacher["logits"]) ** 2) / ROWS, rel=1e-5
-    )
-    student, teacher, outputs = sample_outputs(logits=(ROWS, LENGTH, CLASSES))
-    assert compute_loss("logits", outputs, logits_loss="tokens") == pytest.approx(
-        divergence(student["logits"][IS_TOKEN], teacher["logits"][IS_TOKEN]).mean(), rel=1e-4
-    )
-    student, teacher, outputs = sample_outputs(
-        start_logits=(ROWS, LENGTH), end_logits=(ROWS, LENGTH)
-    )
+
+
+def test_logits_of_spans():
+    outputs = sample_outputs(start_logits=(ROWS, LENGTH), end_logits=(ROWS, LENGTH))
     expected = np.mean(
         [
-            divergence(student[name][row, :length], teacher[name][row, :length], 1.5)
-            for name in student
+            divergence(
+                outputs.student[name][row, :length], outputs.teacher[name][row, :length], 1.5
+            )
+            for name in outputs.student
             for row, length in enumerate(LENGTHS)
         ]
     )
-    assert compute_loss("logits", outputs, logits_loss="spans", temperature=1.5) == pytest.approx(
-        expected, rel=1e-4
-    )
+    assert compute_loss(
+        "logits", outputs.joint, logits_loss="spans", temperature=1.5
+    ) == pytest.approx(expected, rel=1e-4)
 
 
 def test_hidden_states_attention_and_cls():
     """Means over tokens, or pairs of tokens and heads, and sums over layers."""
-    student, teacher, outputs = sample_outputs(
+    student, teacher = outputs = sample_outputs(
         hidden=(LAYERS, ROWS, LENGTH, WIDTH),
         cls=(LAYERS, ROWS, WIDTH),
         attention=(LAYERS, ROWS, LENGTH, LENGTH, HEADS),
@@ -128,15 +148,16 @@ def test_hidden_states_attention_and_cls():
         "cls": ((units[0] - units[1]) ** 2).sum(axis=2).mean(axis=1).sum(),
     }
     student["attention"][:, 2, 1:] = np.nan  # At padding.
-    for each in (student, teacher, outputs):
-        each["hidden"], each["cls"] = each["hidden"].swapaxes(0, 1), each["cls"].swapaxes(0, 1)
+    for each in outputs:
+        each["hidden"] = each["hidden"].swapaxes(0, 1)
+        each["cls"] = each["cls"].swapaxes(0, 1)
         each["attention"] = each["attention"].transpose([1, 0, 4, 2, 3])
     for name, value in expected.items():
-        assert compute_loss(name, outputs) == pytest.approx(value, rel=1e-5), name
+        assert compute_loss(name, outputs.joint) == pytest.approx(value, rel=1e-5), name
 
 
 def test_weights_of_the_total_and_partial_losses():
-    _, _, outputs = sample_outputs(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH))
+    outputs = sample_outputs(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH)).joint
     weights = {"logits": 2.0, "label": 0.5, "hidden": 3.0}
     loss = create_distillation_loss(weights, losses.classification_loss)
     complete = loss(outputs, FEATURES)
@@ -227,9 +248,9 @@ TEXTS = make_features(CONFIG, (4, 2, 5))
 
 
 def make_pair(**options):
-    """Returns a student with a teacher's embeddings, THESEUS_LAYERS, pooler, and head.
+    """Returns a student and its teacher.
 
-    And the teacher.
+    The student has the embeddings, THESEUS_LAYERS, pooler, and head of the teacher.
     """
     config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     teacher = models.BertClassifier(make_encoder(config, **options), 3)
@@ -279,9 +300,5 @@ def test_replaced_layers_are_not_trained():
     variables = model.trainable_variables
     assert len(variables) == len(student.trainable_variables)
     for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
-        size = (
-            0.0
-            if gradient is None
-            else float(tf.reduce_sum(tf.abs(tf.convert_to_tensor(gradient))))
-        )
-        assert (size == 0) == ("/layer_" in variable.name), variable.name
+        is_trained = gradient is not None and np.any(tf.convert_to_tensor(gradient))
+        assert is_trained != ("/layer_" in variable.name), variable.name

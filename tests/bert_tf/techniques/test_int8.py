@@ -57,7 +57,7 @@ def features(toy_tokenizer):
 @pytest.mark.extra_large
 @pytest.mark.parametrize("config", [CONFIG, PRUNED], ids=["full", "pruned"])
 def test_the_int8_file_and_the_model_agree(config, toy_tokenizer, tmp_path):
-    """To 1e-5; without fake quantization, they differ by more than 2e-3."""
+    """They agree to 1e-5; without fake quantization, they differ by more than 2e-3."""
     model = make_model(config, layers="litert")
     servable = ServedClassifier(
         model,

@@ -48,7 +48,7 @@ def test_merged_kernels_compute_the_same(reference_config, batch, options):
     expected = traced().numpy()
     lora.merge_adapters(model.encoder)
     np.testing.assert_allclose(model(batch)["logits"], expected, rtol=0, atol=1e-6)
-    # It still computes the adapters.
+    # The traced function still computes the adapters.
     np.testing.assert_allclose(traced(), expected, rtol=0, atol=1e-6)
     for name, tensor in model_tensors(model).items():
         if "lora" not in name:

@@ -1,6 +1,7 @@
 """BertTokenizer: the IDs and the packing of the original BERT, offsets, decoding, and graphs."""
 
 import pathlib
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -80,8 +81,8 @@ def test_separate_casing_and_accents_are_those_of_hugging_face(lower_case, strip
     )
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     text = (
-        "Übermäßige GRÖSSE: Ångström, façade ÉTÉ ΟΔΟΣ İstanbul naïve Größe; Ça alors! Zażółć "
-        "gęślą jaźń. Ёлка ЙОД"
+        "Übermäßige GRÖSSE: Ångström, façade ÉTÉ ΟΔΟΣ İstanbul naïve Größe; "
+        "Ça alors! Zażółć gęślą jaźń. Ёлка ЙОД"
     )
     # Letters with canonical decompositions, uppercase and lowercase, in blocks on which both
     # libraries agree.
@@ -205,8 +206,16 @@ def test_graphs_check_the_rank_of_texts(tokenizer, method, shape):
             graph(tf.constant(texts))
 
 
+class Windows(NamedTuple):
+    """The windows of text pairs."""
+
+    contents: list  # For each window, the number of the pair, and the tokens as one str.
+    was_cut: list  # For each pair.
+    segment_ids: np.ndarray
+
+
 def read_windows(tokenizer, first, second, **options):
-    """Returns (text number, tokens as one str) of each window, was_cut, and the segment IDs."""
+    """Returns the Windows of pairs of texts."""
     features, rows, was_cut = pack_windows(
         tokenizer, tokenizer.tokenize(first), tokenizer.tokenize(second), **options
     )
@@ -217,18 +226,16 @@ def read_windows(tokenizer, first, second, **options):
     texts = [
         text.decode() for text in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy()
     ]
-    windows = list(zip(rows.numpy().tolist(), texts, strict=True))
-    return windows, was_cut.numpy().tolist(), features["segment_ids"].numpy()
+    contents = list(zip(rows.numpy().tolist(), texts, strict=True))
+    return Windows(contents, was_cut.numpy().tolist(), features["segment_ids"].numpy())
 
 
 def test_windows_of_pairs(toy_tokenizer):
     """Each window contains the first text, which has half of the room if both are long."""
     first = ["a dog", "the lazy brown quick fox", "the dog in it", "the dog jump in italy of it"]
     second = ["book of london on paris", "book of london on", "", "go"]
-    windows, was_cut, segments = read_windows(
-        toy_tokenizer, first, second, max_seq_length=8, stride=2, max_windows=9
-    )
-    assert windows == [
+    windows = read_windows(toy_tokenizer, first, second, max_seq_length=8, stride=2, max_windows=9)
+    assert windows.contents == [
         (0, "[CLS] a dog [SEP] book of london [SEP]"),
         (0, "[CLS] a dog [SEP] london on paris [SEP]"),
         (1, "[CLS] the lazy brown [SEP] book of [SEP]"),
@@ -236,13 +243,15 @@ def test_windows_of_pairs(toy_tokenizer):
         (2, "[CLS] the dog in it [SEP]"),
         (3, "[CLS] the dog jump in [SEP] go [SEP]"),
     ]
-    assert was_cut == [False, True, False, True]
-    assert segments[:, :8].tolist()[0] == [0, 0, 0, 0, 1, 1, 1, 1]
-    windows, was_cut, _ = read_windows(
+    assert windows.was_cut == [False, True, False, True]
+    assert windows.segment_ids[:, :8].tolist()[0] == [0, 0, 0, 0, 1, 1, 1, 1]
+    windows = read_windows(
         toy_tokenizer, ["a dog"], ["book of london"], max_seq_length=5, stride=1, max_windows=9
     )
-    assert windows == [(0, f"[CLS] a [SEP] {word} [SEP]") for word in ("book", "of", "london")]
-    assert was_cut == [True]
+    assert windows.contents == [
+        (0, f"[CLS] a [SEP] {word} [SEP]") for word in ("book", "of", "london")
+    ]
+    assert windows.was_cut == [True]
     assert [pack_row(toy_tokenizer, [5], [6, 7], length).was_cut for length in (6, 5)] == [
         False,
         True,

@@ -1,5 +1,4 @@
-"""Random Unicode: BertTokenizer and a plain implementation of the original BERT's rules return
-the same IDs."""
+"""BertTokenizer and a plain implementation of the original BERT agree on random Unicode."""
 
 import random
 import sys
@@ -23,7 +22,7 @@ for _character in ASSIGNED:
     BY_CATEGORY.setdefault(category(_character), []).append(_character)
 SORTED_MARKS = [c for c in ASSIGNED if unicodedata.combining(c) and category(c) != "Mn"]
 UNSORTED_MARKS = [c for c in BY_CATEGORY["Mn"] if not unicodedata.combining(c)]
-# Decompose into sorted marks.
+# These decompose into sorted marks.
 MUSIC = [chr(c) for c in (*range(0x1D15E, 0x1D165), *range(0x1D1BB, 0x1D1C1))]
 ADDED_PUNCTUATION = [
     chr(c) for c in (0x1B4E, 0x1B7F, 0x10D6E, 0x113D4, 0x11B00, 0x11B09, 0x11F45, 0x1E5FF)

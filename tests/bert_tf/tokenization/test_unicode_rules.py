@@ -25,8 +25,10 @@ def test_the_trie_has_complete_blocks():
 
 
 def normalize(character, lower_case, strip_accents):
-    """Applies the rules to one character, except those for Σ and for spaces around Chinese and
-    punctuation."""
+    """Applies the rules to one character.
+
+    The rules for Σ and for spaces around Chinese characters and punctuation are not applied.
+    """
     if character in unicode_rules.LATER_CHARACTERS:
         return character
     result = spaced_and_cleaned(character).strip(" ") if character not in "\t\n\r" else " "
@@ -78,9 +80,9 @@ CLASSES = "f300f87a857d708021ed81b7792643318350a8b7fad9210f03ce43da842c3605"
 
 
 def test_classes_of_all_characters_are_the_same_on_every_python():
-    """A digest of what Unicode 14.0 says, computed on Python 3.11.
+    """A digest of the rules of Unicode 14.0, and of the methods of str that tokenizers call.
 
-    Also of the methods of str that tokenizers call.
+    Python 3.11 computed it.
     """
     lines = (
         f"{unicode_rules.category(c)} {unicode_rules.lower(c)!a} {unicode_rules.decompose(c)!a} "

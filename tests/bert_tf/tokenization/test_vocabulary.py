@@ -8,8 +8,8 @@ from bert_tf.tokenization.vocabulary import check_casing, describe_lines, read_v
 from bert_tf.tokenization.words import PlainTokenizer
 
 UNUSUAL = (
-    "is blank or occurs again; such lines count as IDs, and the last of equal lines is used, as "
-    "in the original BERT"
+    "is blank or occurs again; "
+    "such lines count as IDs, and the last of equal lines is used, as in the original BERT"
 )
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -72,8 +72,8 @@ def test_rejected_vocabularies(tmp_path, content, message):
             10,
             [5, 7, 8, 9],
             [
-                "has 10 entries, fewer than vocab_size of the model (12); the model's other IDs "
-                "are unused"
+                "has 10 entries, fewer than vocab_size of the model (12); "
+                "the model's other IDs are unused"
             ],
         ),
     ],

@@ -1,8 +1,12 @@
 """Kills jobs hundreds of times, and prints a table of the results.
 
-    python -m tests.robustness.soak                              full size, about an hour
-    python -m tests.robustness.soak --share=0.05 > survived.md   a twentieth, with the table in a
-    file
+The full size takes about an hour:
+
+    python -m tests.robustness.soak
+
+A twentieth of it, with the table in a file:
+
+    python -m tests.robustness.soak --share=0.05 > survived.md
 
 Jobs are killed at random times, half of them while they save, and restarted until they finish.
 Their files are compared with those of undisturbed jobs, also at the time of each kill: see

@@ -20,7 +20,7 @@ import re
 import tensorflow as tf
 
 UNFINISHED = ("_temp", ".partial", "checkpoint.tmp")
-# Such files never change.
+# Files with these suffixes never change.
 FINAL = (".tfrecord", ".index", ".data-00000-of-00001", ".pb", ".tflite", ".npy")
 RATES = ("examples_per_second", "tokens_per_second", "steps_per_second")
 RANDOM_DIGITS = re.compile(rb"(?<=_)[0-9a-f]{32}")
@@ -40,8 +40,10 @@ def is_unfinished(path):
 
 
 def read_contents(folder):
-    """Returns a dict of path to comparable contents: bytes, or a set of (tag, step, value) for
-    "FOLDER/events"."""
+    """Returns a dict of path to comparable contents.
+
+    Contents are bytes, or a set of (tag, step, value) for "FOLDER/events".
+    """
     found = {}
     for path in list_paths(folder):
         full = os.path.join(folder, path)
@@ -56,19 +58,22 @@ def read_contents(folder):
             elif os.path.isfile(full):
                 with open(full, "rb") as file:
                     content = file.read()
-                found[path] = (
-                    RANDOM_DIGITS.sub(b"", content)
-                    if name == "saved_model.pb"
-                    else (content if name != "fingerprint.pb" else bool(content))
-                )
+                if name == "saved_model.pb":
+                    found[path] = RANDOM_DIGITS.sub(b"", content)
+                elif name == "fingerprint.pb":
+                    found[path] = bool(content)
+                else:
+                    found[path] = content
         except FileNotFoundError:  # The workers of a killed job can delete files for a moment.
             pass
     return found
 
 
 def _read_state(path):
-    """Returns the latest checkpoint in the file `checkpoint`, and the listed checkpoints that do
-    not exist."""
+    """Returns the latest checkpoint in the file `checkpoint`, and the missing ones.
+
+    The latter are listed checkpoints that do not exist.
+    """
     state = tf.train.get_checkpoint_state(os.path.dirname(path))
     if state is None:
         return "damaged"
@@ -79,8 +84,10 @@ def _read_state(path):
 
 
 def _read_events(path):
-    """Yields (tag, step, value) of a TensorBoard file, without a last event that a killed run
-    did not finish."""
+    """Yields (tag, step, value) of a TensorBoard file.
+
+    A last event that a killed run did not finish is ignored.
+    """
     try:
         for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
             event = tf.compat.v1.Event.FromString(record)
@@ -94,16 +101,15 @@ def _read_events(path):
 def find_differences(after, undisturbed, ignores_older=False):
     """Yields the paths of different, missing, and additional files of a job.
 
-    May ignore all but the last checkpoint.
+    If `ignores_older`, all checkpoints but the latest one are ignored.
     """
     for path in sorted(after.keys() | undisturbed.keys()):
-        if after.get(path) != undisturbed.get(path) and not (
-            ignores_older and is_older(path, undisturbed)
-        ):
-            yield (
-                f"{path}: is "
-                f"{'different' if path in after and path in undisturbed else 'missing or additional'}"
-            )
+        if ignores_older and is_older(path, undisturbed):
+            continue
+        if path not in after or path not in undisturbed:
+            yield f"{path}: is missing or additional"
+        elif after[path] != undisturbed[path]:
+            yield f"{path}: is different"
 
 
 def is_older(path, contents):

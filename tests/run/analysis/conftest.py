@@ -38,10 +38,10 @@ WORDS = [
 
 @pytest.fixture(scope="session")
 def shifting(tmp_path_factory):
-    """Directory of an encoder of one layer: head 0 attends to the previous token, head 1 to the
-    next token.
+    """Directory of an encoder of one layer, whose heads attend to adjacent tokens.
 
-    Embeddings are one-hot positions. Queries are shifted by one relative to keys.
+    Head 0 attends to the previous token, and head 1 to the next token. Embeddings are one-hot
+    positions. Queries are shifted by one relative to keys.
     """
     folder = tmp_path_factory.mktemp("shifting")
     config = BertConfig(

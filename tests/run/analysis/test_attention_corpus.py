@@ -23,8 +23,10 @@ OUTPUTS = {"analysis.npz", "heads.tsv", "measures.png", "relations.png", "relati
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """Directory with texts, and a treebank: the head of "right" is the previous word, of "left"
-    the next."""
+    """Directory with texts and a treebank.
+
+    The head of "right" is the previous word, and the head of "left" the next one.
+    """
     folder = tmp_path_factory.mktemp("corpus")
     rng = np.random.default_rng(5)
     texts = [" ".join(rng.choice(WORDS, rng.integers(1, 8))) for _ in range(30)]
@@ -33,13 +35,22 @@ def texts(tmp_path_factory):
         for _ in range(20):
             size = rng.integers(2, 6)
             for number in range(1, size + 1):
-                head = number - 1 if number < 3 else number + 1 if number < size else 0
-                name = "root" if not head else "right" if head < number else "left:<x>"
-                file.write(
-                    f"{number}\t{rng.choice(['the', 'cat', 'dog'])}\t_\tX\t_\t_\t{head}\t{name}\t_\t_\n"
-                )
+                head, name = get_relation(number, size)
+                word = rng.choice(["the", "cat", "dog"])
+                file.write(f"{number}\t{word}\t_\tX\t_\t_\t{head}\t{name}\t_\t_\n")
             file.write("\n")
     return folder
+
+
+def get_relation(number, size):
+    """Returns the head and the relation of a word of a sentence; numbers of words begin at 1."""
+    if number == 1:
+        return 0, "root"
+    if number == 2:
+        return 1, "right"
+    if number < size:
+        return number + 1, "left:<x>"
+    return 0, "root"
 
 
 def analyze(model, output_dir, **flags):

@@ -1,5 +1,7 @@
-"""The attention report in a browser: views, filters, keys, saving, and that it runs and loads
-nothing but itself."""
+"""The attention report in a browser: views, filters, keys, saving, and isolation.
+
+The page runs and loads nothing but itself.
+"""
 
 import json
 import shutil
@@ -24,8 +26,8 @@ pytestmark = [
     pytest.mark.skipif(
         not (CHROMIUM and DRIVER),
         reason=(
-            "chromium or chromedriver is missing: on Debian, run `apt-get install chromium "
-            "chromium-driver`"
+            "chromium or chromedriver is missing: "
+            "on Debian, run `apt-get install chromium chromium-driver`"
         ),
     ),
 ]
@@ -45,15 +47,16 @@ def observe(folder, *questions):
 
 @pytest.fixture(scope="module")
 def seen(shifting):
-    """Returns the Observer and the Observations of a sentence pair and of markup, by the model
-    of shifted attention."""
+    """The Observer and the Observations of a pair and of markup, by the model of `shifting`."""
     return observe(shifting, Question("the cat , unaffable", "dog ran"), Question(EVIL))
 
 
 @pytest.fixture(scope="module")
 def browser(seen, toys, tmp_path_factory):
-    """Yields a browser with the report, a local file, in a directory that also contains a report
-    of a masked LM."""
+    """A browser with the report, a local file.
+
+    The directory also contains a report of a masked LM.
+    """
     folder = tmp_path_factory.mktemp("pages")
     page.write(str(folder / "report.html"), "<b>toy</b>", seen[0].heads, seen[1])
     observer, observations = observe(toys / "pretrained", Question("the line"))
@@ -77,8 +80,7 @@ def browser(seen, toys, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def clean(browser):
-    """Each test begins with the first view, and ends without an error in the console or a
-    request."""
+    """Begins each test with the first view, and ends it without errors and requests."""
     browser.get(
         f"file://{browser.folder}/report.html#text=0&view=grid&layer=0&head=0&filter=all&cls=1&sep=1&join=0"
     )
@@ -192,7 +194,7 @@ def test_filters_and_switches(browser, seen):
 
 
 def test_keys(browser):
-    # The last two have no further head.
+    # The last two keys have no effect: there are no more heads and layers in that direction.
     press(browser, "2", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
     assert get_status(browser).startswith("Layer 0, head 1")
     press(browser, Keys.ARROW_LEFT, "n", "n")
@@ -235,7 +237,7 @@ def test_candidates_of_a_masked_lm(browser):
     assert not find(browser, "#tab-words").is_displayed()
     browser.get(f"file://{browser.folder}/masked.html#view=words")
     rows = browser.find_elements(By.CSS_SELECTOR, "#view tr")
-    # The token itself, and ten candidates.
+    # The cells are the token itself and ten candidates.
     assert len(rows[1].find_elements(By.TAG_NAME, "td")) == 11
     press(browser, "1", Keys.ARROW_DOWN)
     assert get_status(browser).startswith("Layer 1")

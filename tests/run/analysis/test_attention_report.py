@@ -1,5 +1,4 @@
-"""run.attention_report: observations of each kind of model, numbers, the page, and rejected
-inputs."""
+"""run.attention_report: observations of each kind of model, numbers, the page, and rejections."""
 
 import json
 import re
@@ -132,9 +131,9 @@ def test_numbers(shifting, tmp_path):
 
 
 def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path):
-    """Also for texts like the page's own placeholders.
+    """This also holds for texts like the page's own placeholders.
 
-    Browsers are told to run and load nothing else.
+    The page tells browsers to run and load nothing else.
     """
     texts = (
         "<script>alert(1)</script> & @@SCRIPT@@ @@DATA@@",
@@ -149,7 +148,7 @@ def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path)
     assert "@@DATA@@" in text.split('id="data">')[1].split("</script>")[0]
     data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
     assert [each["texts"] for each in data["texts"]] == [[each] for each in texts]
-    # An XML namespace.
+    # The only address is an XML namespace.
     assert set(re.findall(r"https?://[^\s\"'<]+", text)) == {"http://www.w3.org/2000/svg"}
     assert not re.search(r"<(link|iframe|img|object|embed|base)\b|@import|url\(", text)
     assert "default-src 'none'; script-src 'sha256-" in text

@@ -1,5 +1,4 @@
-"""Questions of development data, with their correct answers, and texts that do not match the
-kind of a model."""
+"""Questions of development data with correct answers, and texts for another kind of model."""
 
 import types
 

@@ -1,5 +1,4 @@
-"""Training batches of arrays: order, grouping by length, resume, and the batches of several
-hosts."""
+"""Training batches of arrays: order, grouping by length, resuming, and several hosts."""
 
 import itertools
 

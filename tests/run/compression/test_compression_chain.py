@@ -1,6 +1,6 @@
 """From a teacher to an int8 file: distilled, pruned, trained for int8, exported, and compared.
 
-And the cost of int8.
+The cost of int8 is measured, too.
 """
 
 import json
@@ -30,8 +30,10 @@ DATA = {"data_dir": "sst-2"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):
-    """Directory with the teacher sst/ of two layers, and student/, pruned/, and int8/, each made
-    from the previous."""
+    """Directory with sst/, student/, pruned/, and int8/, each made from the previous one.
+
+    The teacher, sst/, has two layers.
+    """
     folder = tmp_path_factory.mktemp("chain")
     toy_runs.write_data(folder)
     toy_runs.write(folder, reference, {"sst": toy_runs.TASKS["sst"]}, **SIZES)
@@ -122,14 +124,7 @@ def test_the_cost_of_each_matrix_in_int8(folder, capsys):
     assert names[-3:] == ["bert/pooler/dense", "output_weights", "everything"]
     assert len(names) == 1 + 1 + 4 + 2 + 1
     differences = {row["matrix"]: row["largest_difference"] for row in rows}
-    # The head has too few elements.
-    assert differences["nothing"] == differences["output_weights"] == 0
-    assert (
-        min(
-            value
-            for name, value in differences.items()
-            if name not in ("nothing", "output_weights")
-        )
-        > 0
-    )
+    # The head has too few elements for int8.
+    unchanged = {name for name, value in differences.items() if value == 0}
+    assert unchanged == {"nothing", "output_weights"}
     assert all(name in output for name in names)

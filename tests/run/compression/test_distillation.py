@@ -1,5 +1,4 @@
-"""run.run_distillation and run.run_general_distillation: students of each task and of a
-pre-trained model."""
+"""run.run_distillation and run.run_general_distillation: students of each kind of teacher."""
 
 import dataclasses
 import json

@@ -16,8 +16,10 @@ pytestmark = pytest.mark.large
 
 @pytest.fixture(scope="module", autouse=True)
 def flat(tmp_path_factory, reference):
-    """The current directory, with the data and models of toy_runs.TASKS: one layer, 2 heads, 12
-    neurons."""
+    """The current directory, with the data and models of toy_runs.TASKS.
+
+    The models have one layer, 2 heads, and 12 neurons.
+    """
     folder = tmp_path_factory.mktemp("flat")
     toy_runs.write_tasks(folder, reference)
     with pytest.MonkeyPatch.context() as patch:
@@ -26,10 +28,7 @@ def flat(tmp_path_factory, reference):
 
 
 def prune(name, output_dir, **flags):
-    """Runs the script in this process, in the current directory.
-
-    Returns the content of pruning.json.
-    """
+    """Runs the script in this process and directory; returns the content of pruning.json."""
     flags = {
         "init_checkpoint": name,
         "output_dir": output_dir,

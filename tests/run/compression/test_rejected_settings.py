@@ -1,5 +1,4 @@
-"""Settings of distillation, pruning, and comparison that are rejected, before anything is
-written."""
+"""Settings of distillation, pruning, and comparison that are rejected, before any output."""
 
 import dataclasses
 import json
@@ -148,8 +147,8 @@ def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, mess
         ),
         (
             {"student_config_file": "{variants}/causal.json", "objective": "left_to_right"},
-            "`teacher`=pretrained: has bidirectional attention, but the student has causal "
-            "attention; both must",
+            "`teacher`=pretrained: "
+            "has bidirectional attention, but the student has causal attention; both must",
         ),
         (
             {"teacher": "headless", "student_layers": "0"},
@@ -235,9 +234,9 @@ def test_models_of_two_tasks_are_not_compared():
 
 
 def assert_rejected(script, variants, flags, message):
-    """Runs a script, with the directory of `variants` in its flags.
+    """Asserts that a script rejects flags, and does not create an output_dir.
 
-    Asserts that it does not create an output_dir.
+    In the flags, {variants} stands for the directory of `variants`.
     """
     existed = os.path.exists(flags["output_dir"])
     flags = {

@@ -13,12 +13,14 @@ LENGTHS = [4, 1, 3, 4, 2]
 
 @pytest.fixture
 def saved(tmp_path):
-    """Outputs [B, choices, ...] of multiple choice, written in another order, and the path of
-    their directory."""
+    """Outputs [B, choices, ...] of multiple choice, and the path of their directory.
+
+    They are written in another order.
+    """
     rng = np.random.default_rng(5)
     outputs = {
         "logits": rng.normal(size=[5, 2]).astype(np.float32),
-        # [B, choices, K, S, H].
+        # The shape is [B, choices, K, S, H].
         "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),
         "attention": rng.normal(size=[5, 2, 3, 2, 4, 4]).astype(np.float16),
     }

@@ -8,7 +8,7 @@ from run.evaluation import glue_submission, metrics
 
 
 def test_scores_by_hand():
-    # 2 hits of 1, 1 miss, 1 false.
+    # Of label 1, there are 2 true positives, 1 false negative, and 1 false positive.
     labels = np.array([1, 0, 1, 1, 0])
     predictions = np.array([1, 1, 0, 1, 0])
     scores = metrics.score(("accuracy", "f1", "matthews_corrcoef"), labels, predictions)
@@ -73,8 +73,10 @@ def test_every_task_is_scored_by_known_metrics():
 
 
 def test_means_of_probabilities():
-    """The probabilities of the averaged logits are the means, also for probabilities that are
-    almost 0 or 1."""
+    """The probabilities of the averaged logits are the means of the probabilities.
+
+    This also holds for probabilities that are almost 0 or 1.
+    """
     logits = (
         np.random.default_rng(3)
         .normal(scale=4, size=(3, 5, 4))

@@ -1,5 +1,4 @@
-"""Question answering: scores of predicted answers, training batches of windows, and averages of
-several models."""
+"""Question answering: scores of answers, training batches of windows, and averages of models."""
 
 import itertools
 import types

@@ -1,5 +1,4 @@
-"""Saved embeddings: written atomically in any order of rows, read by row, named after their
-data."""
+"""Saved embeddings: written atomically in any order of rows, read by row, named after the data."""
 
 import os
 
@@ -12,9 +11,9 @@ from run.arrays.batches import take_rows
 from run.feature_based import embeddings
 from tests import remote_folders
 
-# Words per row, divided in two ways.
 LAYERS = (0, 2)
 WIDTH = 3
+# Words per row: the same seven words, divided in two ways.
 ENCODER_LENGTHS = [2, 4, 1]
 OF_TAGGER = [3, 3, 1]
 METADATA = {"encoder": "e", "data": "d"}

@@ -1,5 +1,7 @@
-"""BiLSTMs on the embeddings of a frozen encoder: taggers, a regression of pairs, stored
-embeddings, resume, a table."""
+"""BiLSTMs on the embeddings of a frozen encoder: taggers, a regression, and a table.
+
+The embeddings are stored, and runs resume.
+"""
 
 import csv
 import json
@@ -161,7 +163,7 @@ def test_runs_with_other_settings_and_inputs(folder, reference):
 
 @pytest.mark.extra_large
 def test_a_regression_of_pairs(folder):
-    """Pairs with the number of "stops" in the second text.
+    """The label of a pair is the number of "stops" in its second text.
 
     The development data are part of the training data.
     """

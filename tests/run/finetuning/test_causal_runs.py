@@ -28,8 +28,7 @@ def folder(working_folder, reference):
 
 @pytest.mark.extra_large
 def test_the_model_keeps_its_attention_and_its_bilstm(folder):
-    """A run's checkpoint, its copy in the original's format, and its SavedModel give the same
-    responses."""
+    """A run's checkpoint, its copy in the original's format, and its SavedModel respond alike."""
     scripts.run_here(
         "run.run_classifier",
         init_checkpoint="bert",

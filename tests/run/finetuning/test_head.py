@@ -25,9 +25,9 @@ def describe(labels, kind="classifier", **values):
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    """Function that writes a checkpoint of a model, with a task.json if it has metadata.
+    """Function that writes a checkpoint of a model and returns its path.
 
-    Returns its path.
+    If the model has metadata, it also writes task.json.
     """
 
     def write(model, metadata=None):

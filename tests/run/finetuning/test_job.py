@@ -1,5 +1,4 @@
-"""The fine-tuning job before training: its runs, small batches, steps, optimizer, and the
-settings of a resumed run."""
+"""The fine-tuning job before training: runs, small batches, steps, the optimizer, and resuming."""
 
 import dataclasses
 from unittest import mock

@@ -1,4 +1,4 @@
-"""run_classifier --max_windows: training, resume, and serving.
+"""run_classifier --max_windows: training, resuming, and serving.
 
 test_trained_weights trains on windows with several replicas.
 """
@@ -71,8 +71,8 @@ def test_a_run_and_its_export(here, capsys):
     tune("run", do_train=True, do_eval=True, do_predict=True)
     said = capsys.readouterr().err
     assert re.search(
-        r"train: 12 rows; \d+ rows are longer than --max_seq_length=9 and are read in 2.\d windows "
-        r"on average, at most 3",
+        r"train: 12 rows; \d+ rows are longer than --max_seq_length=9 "
+        r"and are read in 2.\d windows on average, at most 3",
         said,
     )
     assert re.search(
@@ -109,8 +109,8 @@ def test_a_run_and_its_export(here, capsys):
         )
 
     message = (
-        "`output_dir`=run: contains the run of another task, with window_pooling 'max' instead of "
-        "None; choose"
+        "`output_dir`=run: "
+        "contains the run of another task, with window_pooling 'max' instead of None; choose"
     )
     with pytest.raises(InputError, match=f"^{message}"):
         tune("run", do_eval=True, **dict.fromkeys(WINDOWS))

@@ -1,5 +1,4 @@
-"""run_classifier on one file of one's own data: training, class weights, evaluation of the
-result, and hints."""
+"""run_classifier on a custom file: training, class weights, evaluation of the result, and hints."""
 
 import csv
 import re
@@ -24,8 +23,10 @@ FLAGS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def folder(working_folder, reference):
-    """The current directory, with a model and mail.csv: 80 rows, a fifth of them with the label
-    spam."""
+    """The current directory, with a model and mail.csv.
+
+    A fifth of its 80 rows have the label spam.
+    """
     toy_runs.write(
         working_folder,
         reference,
@@ -131,8 +132,10 @@ def test_the_next_commands_name_the_evaluated_weights(folder, capsys):
 
 
 def test_class_weights_make_rare_labels_count_as_much(folder):
-    """The weights of the first step's loss: 36/29 of ham and 36/7 of spam in 72 rows, whose
-    losses begin alike."""
+    """The weights of the first step's loss are 36/29 for ham and 36/7 for spam in 72 rows.
+
+    The losses of both labels begin alike.
+    """
     losses = {}
     for name in ("none", "balanced"):
         scripts.run_here(

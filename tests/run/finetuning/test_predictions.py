@@ -105,13 +105,13 @@ def test_a_model_of_mnli_predicts_the_diagnostic_data(tmp_path):
         ),
         (
             {"ensemble": "one,weights"},
-            "`ensemble`=weights: contains no checkpoint to evaluate; train first, or set "
-            "`init_checkpoint`",
+            "`ensemble`=weights: contains no checkpoint to evaluate; "
+            "train first, or set `init_checkpoint`",
         ),
         (
             {"ensemble": "one,two", "output_dir": "two"},
-            "`output_dir`=two: contains a run; choose another directory for the results of "
-            "`ensemble`",
+            "`output_dir`=two: contains a run; "
+            "choose another directory for the results of `ensemble`",
         ),
     ],
 )

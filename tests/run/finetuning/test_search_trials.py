@@ -35,10 +35,10 @@ class Weight(tf.Module):
 
 @pytest.fixture
 def searched(tmp_path, monkeypatch):
-    """Function (scores, **settings of the search) -> name of the best run, with the names of all in
-    `searched.ran`.
+    """Function (scores, **settings of the search) -> name of the best run.
 
-    A run creates a checkpoint and has its score in `scores`, or diverges if that is None.
+    Its attribute `ran` lists all runs. A run creates a checkpoint and has its score in `scores`, or
+    diverges if that is None.
     """
 
     def run(scores, **values):
@@ -115,8 +115,8 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
                 "         8            0.1       2      7         0.7500     2.0000  best",
                 "         8            0.5       1      7         0.5000     2.0000",
                 "         8            0.5       2      7         0.7500     2.0000",
-                f"best of 4 trials by eval_accuracy: {tmp_path}/search/{best}; its weights are in "
-                f"{tmp_path}\n",
+                f"best of 4 trials by eval_accuracy: {tmp_path}/search/{best}; "
+                f"its weights are in {tmp_path}\n",
             ]
         )
         in output
@@ -146,7 +146,7 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
 
 def test_a_search_resumes_with_missing_trials(tmp_path, searched):
     searched(SCORES, search_learning_rates=(0.1,))
-    # As if the process had been killed.
+    # The directory looks as if the process had been killed.
     (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").touch()
     searched.ran.clear()
     searched({**SCORES, "batch8_lr0.5_epochs1": 0.875})

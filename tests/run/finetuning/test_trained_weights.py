@@ -56,8 +56,7 @@ def tune(output_dir, **flags):
 
 
 def count_moments(folder):
-    """Returns the number of weights for which the checkpoint of a run has both moments of the
-    optimizer."""
+    """Returns the number of weights with both moments of the optimizer in a run's checkpoint."""
     names = tf.train.load_checkpoint(folder).get_variable_to_shape_map()
     return sum(MOMENTS.fullmatch(name) is not None for name in names) / 2
 
@@ -88,11 +87,10 @@ def test_frozen_layers_have_no_optimizer_state():
 
 @pytest.mark.extra_large
 def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
-    """Two replicas, gradient accumulation, and activation checkpointing.
+    """Two replicas, gradient accumulation, and activation checkpointing do not change the weights.
 
-    Without dropout, which replicas sample.
-
-    The texts are read in windows, some layers are frozen, and others have adapters.
+    There is no dropout, which replicas sample. The texts are read in windows, some layers are
+    frozen, and others have adapters.
     """
     config = json.loads((here / "sst" / "bert_config.json").read_text())
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
@@ -121,7 +119,7 @@ def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
 @pytest.mark.large
 def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_path):
     tune("lora", **LORA)
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     kernels = {
         name
         for name in weights("sst")
@@ -145,50 +143,59 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
     np.testing.assert_allclose(*numbers, atol=1e-6)
 
     path = here / "lora" / "adapter.safetensors"
-    assert (
-        f"lora/adapter.safetensors: adapters and head, {path.stat().st_size / 1e6:.2f} MB" in said
-    )
-    assert path.stat().st_size < 0.2 * (here / "sst" / "ckpt-3.data-00000-of-00001").stat().st_size
+    size = path.stat().st_size
+    assert f"lora/adapter.safetensors: adapters and head, {size / 1e6:.2f} MB" in output
+    assert size < 0.2 * (here / "sst" / "ckpt-3.data-00000-of-00001").stat().st_size
     convert("sst", tmp_path / "merged", "tf1", adapter=str(path))
     kept = weights("lora/best")
     assert weights(tmp_path / "merged").keys() == kept.keys()
     for name, value in weights(tmp_path / "merged").items():
         np.testing.assert_allclose(value, kept[name], rtol=0, atol=1e-6, err_msg=name)
+    assert_other_adapters_are_rejected(path, tmp_path)
+
+
+def assert_other_adapters_are_rejected(path, folder):
+    """Adapters of other weights, and files that are invalid, are not merged.
+
+    Args:
+      path: pathlib.Path of the adapters that lora/ trained on sst/.
+      folder: pathlib.Path of a directory for files.
+    """
     with pytest.raises(
         InputError,
         match=r"adapter.safetensors: was trained on weights other than those of lora/ckpt",
     ):
-        convert("lora", tmp_path / "never", "tf1", adapter=str(path))
+        convert("lora", folder / "never", "tf1", adapter=str(path))
     with pytest.raises(
         InputError, match=r"^`adapter`=sst/vocab.txt: is not a safetensors file, or is corrupted"
     ):
-        convert("sst", tmp_path / "never", "tf1", adapter="sst/vocab.txt")
-    convert("sst", tmp_path / "hf", "huggingface")
+        convert("sst", folder / "never", "tf1", adapter="sst/vocab.txt")
+    convert("sst", folder / "hf", "huggingface")
     with pytest.raises(
         InputError, match=r"model.safetensors: does not contain adapters of these scripts$"
     ):
-        convert(
-            "sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "hf" / "model.safetensors")
-        )
+        convert("sst", folder / "never", "tf1", adapter=str(folder / "hf" / "model.safetensors"))
     with safetensors.safe_open(path, "numpy") as file:
         arrays = {name: file.get_tensor(name) for name in list(file.keys())}
         metadata = file.metadata()
     damaged = min(arrays)
     safetensors.numpy.save_file(
-        arrays | {damaged: arrays[damaged] * np.nan}, tmp_path / "nan.safetensors", metadata
+        arrays | {damaged: arrays[damaged] * np.nan}, folder / "nan.safetensors", metadata
     )
     with pytest.raises(
         InputError,
-        match=rf"^`adapter`={tmp_path}/nan\.safetensors: {damaged} contains numbers that",
+        match=rf"^`adapter`={folder}/nan\.safetensors: {damaged} contains numbers that",
     ):
-        convert("sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "nan.safetensors"))
-    assert not (tmp_path / "never").exists()
+        convert("sst", folder / "never", "tf1", adapter=str(folder / "nan.safetensors"))
+    assert not (folder / "never").exists()
 
 
 @pytest.mark.large
 def test_frozen_layers_have_no_backward_pass(reference_config, reference_batches):
-    """Freezing removes matmuls from the backward pass, and does not change the gradients of the
-    trained weights."""
+    """Freezing removes matmuls from the backward pass.
+
+    It does not change the gradients of the trained weights.
+    """
     batch = {name: tf.constant(values[0]) for name, values in reference_batches.items()}
 
     def gradients(frozen):

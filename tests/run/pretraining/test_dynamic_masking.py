@@ -18,16 +18,16 @@ SEP = 2
 MASK = 3
 CONTINUATIONS = range(24, V)
 VOCABULARY = masking.Vocabulary(np.arange(V), CLS, SEP, MASK, np.arange(V) >= 24)
-# Published output for seed 1234567.
+# Published output of SplitMix64 for seed 1234567.
 SPLITMIX64 = [6457827717110365317, 3203168211198807973, 9817491932198370423]
 SEED = 7
 LENGTHS = np.random.default_rng(1).integers(5, S + 1, 500)
 
 
 def make_pairs(count, lengths, seed=3, lowest=4):
-    """Creates unmasked records.
+    """Creates unmasked records of the tokens `lowest` to 30.
 
-    Tokens are `lowest` to 30; the last seven of these continue a word.
+    The last seven of these tokens continue a word.
     """
     generator = np.random.default_rng(seed)
     lengths = np.broadcast_to(lengths, count)
@@ -103,8 +103,7 @@ def test_properties_of_every_record(pairs, whole_words):
 
 
 def splitmix(state, index):
-    """Returns the 0-based item `index` of the sequence of a state, computed with Python's
-    integers."""
+    """Returns the 0-based item `index` of the sequence of a state, with Python's integers."""
     value = (state + (index + 1) * 0x9E3779B97F4A7C15) % 2**64
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
     value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
@@ -139,10 +138,10 @@ def test_random_numbers_are_splitmix64():
 def test_positions_are_those_of_the_record_maker(
     monkeypatch, lowest, whole_words, probability, most
 ):
-    """With the words in the order of our random numbers, the code that masks records samples the
-    same positions.
+    """The code that masks records samples the same positions, if words have the same order.
 
-    From `lowest` 22 on, words have so many tokens that few fit.
+    The order is that of our random numbers. From `lowest` 22 on, words have so many tokens that few
+    fit.
     """
     pairs = make_pairs(500, S if lowest > 4 else LENGTHS, lowest=lowest)
     masked = mask(
@@ -207,9 +206,9 @@ def test_masks_depend_only_on_seed_epoch_and_number(pairs):
 )
 @pytest.mark.parametrize("whole_words", [False, True])
 def test_frequencies_of_replacements(mask_fraction, random_fraction, whole_words):
-    """10,000 records of 19 words of two tokens: 6 predictions each.
+    """10,000 records of 19 words of two tokens have 6 predictions each.
 
-    Within 5 standard deviations; 0 and 1 are exact.
+    Frequencies are within 5 standard deviations; 0 and 1 are exact.
     """
     pair = make_pairs(1, 41)
     ids = pair["input_ids"][0]

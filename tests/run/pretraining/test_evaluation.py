@@ -1,5 +1,4 @@
-"""Evaluation of pre-training: means over predictions and examples, on one device and on
-replicas."""
+"""Evaluation of pre-training: means over predictions and examples, also on replicas."""
 
 import dataclasses
 
@@ -54,7 +53,7 @@ def evaluate(strategy, examples, max_steps=99):
     evaluator = evaluation.PretrainingEvaluator(strategy, model, "next_sentence")
     data = tf.data.Dataset.from_tensor_slices(examples).batch(5)  # 5, 5, and 1.
     results = evaluator(lambda share: data, max_steps)
-    # Nothing remains from the first call.
+    # The first call leaves no state.
     assert results == evaluator(lambda share: data, max_steps)
     return model, results
 
@@ -64,7 +63,7 @@ def test_means_are_over_predictions_and_examples(examples):
     outputs = model(examples)
     whole = losses.pretraining_loss(outputs, examples)
     for name in ("masked_lm_loss", "next_sentence_loss"):
-        # Training adds 1e-5 predictions.
+        # The loss of training divides by the number of predictions + 1e-5.
         assert results[name] == pytest.approx(float(whole[name]), rel=1e-4)
     hits = np.argmax(outputs["masked_lm_logits"], axis=-1) == examples["masked_lm_ids"].numpy()
     weights = examples["masked_lm_weights"].numpy()

@@ -90,7 +90,7 @@ def assert_hosts_have_the_batches_of_one(make_batches, hosts, num_batches):
 
 
 def add_numbers(features, epochs, places):
-    """A stand-in for masking: a feature that depends on the record's epoch and position."""
+    """Stands in for masking: adds a feature that depends on the record's epoch and position."""
     return {
         **features,
         "number": tf.stack(

@@ -1,5 +1,4 @@
-"""Left-to-right language modeling: predicted tokens and their loss, compared with a direct
-computation."""
+"""Left-to-right language modeling: predicted tokens and their loss, computed directly."""
 
 import numpy as np
 import pytest
@@ -55,8 +54,10 @@ def test_predictions_by_hand():
     "options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"]
 )
 def test_loss(rows, options):
-    """The mean over all pairs of a token and the next one in its sequence, computed token by
-    token in NumPy."""
+    """The loss is the mean over all pairs of a token and the next one in its sequence.
+
+    NumPy computes it token by token.
+    """
     model = models.BertPretrainer(make_encoder(CONFIG, **options), sentence_label=None)
     features = add_to(rows)
     found = losses.create_pretraining_loss(None, "next_token")(model(features), features)

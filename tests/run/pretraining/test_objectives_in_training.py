@@ -1,5 +1,4 @@
-"""Pre-training on records of each objective, and in phases: evaluation, resuming, and settings
-that cannot change."""
+"""Pre-training on records of each objective, and in phases; settings that cannot change."""
 
 import dataclasses
 import pathlib
@@ -102,7 +101,7 @@ def trained(tmp_path_factory, config):
     """Directory with the records and a run of each objective."""
     folder = tmp_path_factory.mktemp("objectives")
     for objective, kind in KINDS.items():
-        # Packs of several sequences.
+        # Short sequences are packed, several per record.
         short = {"short_seq_prob": 0.95} if kind.get("pack_sequences") else {}
         write_records(
             folder / f"{objective}.tfrecord",
@@ -157,7 +156,7 @@ def test_results_of_the_evaluation(trained, objective):
     assert sorted(results) == sorted(
         ["global_step", "loss", f"{tokens}_accuracy", f"{tokens}_loss", *label]
     )
-    # Their means are over batches, and over predictions or sequences.
+    # `loss` is a mean over batches; the others are means over predictions or sequences.
     assert results["loss"] == pytest.approx(
         results[f"{tokens}_loss"] + results.get("sentence_order_loss", 0), rel=0.2
     )
@@ -180,7 +179,7 @@ def test_a_run_resumes_in_any_phase(phases, config, tmp_path, step):
 def assert_resumes(settings, config, step, resumed):
     """Resumes a copy of a finished run, in the directory `resumed`, after a step.
 
-    Compares all variables.
+    All variables must be those of the finished run.
     """
     finished = settings.training.output_dir
     shutil.copytree(finished, resumed)

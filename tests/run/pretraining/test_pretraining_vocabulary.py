@@ -1,5 +1,4 @@
-"""The vocabulary and the casing of a pre-training run: from flags, from its records, or from its
-checkpoint."""
+"""The vocabulary and the casing of a pre-training run: from flags, records, or the checkpoint."""
 
 import json
 import os
@@ -22,8 +21,10 @@ DIFFERENCE = ": 1 of 7 IDs have another token"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """The current directory, with a config, two vocabularies, and a cased checkpoint with the
-    second one."""
+    """The current directory, with a config, two vocabularies, and a cased checkpoint.
+
+    The checkpoint has the second vocabulary.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bert").mkdir()
     for path in (tmp_path, tmp_path / "bert"):
@@ -37,8 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def write_records(names, shards=1, vocab_file="vocab.txt", **flags):
-    """Writes empty record files and the description of their run, as create_pretraining_data
-    does."""
+    """Writes empty record files and the description of their run, like create_pretraining_data."""
     names = names.split(",")
     for name in names:
         for number in range(shards):
@@ -167,8 +167,8 @@ def test_contradictions(folder, capsys):
 def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
     (folder / "a.tfrecord").touch()
     message = (
-        "`vocab_file` is required with `masking`=dynamic, since neither a run.json of the records "
-        "nor"
+        "`vocab_file` is required with `masking`=dynamic, "
+        "since neither a run.json of the records nor"
     )
     with pytest.raises(InputError, match=message):
         resolve(capsys, masking="dynamic")

@@ -13,7 +13,7 @@ FEATURES = records.pretraining_features(S, P)
 def write_records(path, features, count, **columns):
     """Writes records of zeros, except for the given columns, [count, length].
 
-    Returns the path as str.
+    Returns the path, a str.
     """
     zeros = {
         feature.name: np.zeros(

@@ -1,5 +1,7 @@
-"""ClassifierTask: labels in another order, of another task, without names, and that the training
-data lacks."""
+"""ClassifierTask: labels in another order, of another task, without names, and unseen ones.
+
+The training data have no rows with unseen labels.
+"""
 
 import numpy as np
 import pytest
@@ -45,8 +47,8 @@ def test_the_labels_of_a_task_are_in_the_order_of_the_model(task, labels, model_
         (
             MNLI,
             TWO_WAY,
-            "it predicts entailment, not_entailment, but the task requires contradiction, "
-            "entailment, neutral",
+            "it predicts entailment, not_entailment, "
+            "but the task requires contradiction, entailment, neutral",
         ),
         (
             MNLI,
@@ -83,8 +85,8 @@ def test_scores_do_not_depend_on_the_order_of_the_model(capsys):
     assert found[0] == pytest.approx(found[1])
     assert found[0]["eval_f1"] == pytest.approx(2 / 3)
     assert capsys.readouterr().err == (
-        "note: the label order of the model differs from that of mrpc; using the order "
-        "of the model: 1, 0\n"
+        "note: the label order of the model differs from that of mrpc; "
+        "using the order of the model: 1, 0\n"
     )
 
 

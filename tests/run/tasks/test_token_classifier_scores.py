@@ -17,8 +17,10 @@ ENTITIES = ("O", "B-X", "I-X")
 
 @pytest.fixture
 def make_task(tmp_path, reference):
-    """Function that returns a task which has read a file with this content for its split, "dev"
-    or "test"."""
+    """Function that returns a task which has read a file for its split.
+
+    Its arguments are the content of the file, and "dev" or "test".
+    """
 
     def make(split, content, labels=ENTITIES, name="data.txt", **settings):
         (tmp_path / name).write_text(content)

@@ -27,8 +27,10 @@ class HostsOfTwoReplicas:
 
 
 def numbers(count, batch_size, drop_remainder):
-    """Dataset of batches of two features of `count` examples, of which the second may be of any
-    width."""
+    """Returns a dataset of batches of two features of `count` examples.
+
+    The second feature may have any width.
+    """
     data = tf.data.Dataset.from_tensor_slices(
         {"x": np.arange(count), "wide": np.arange(3 * count).reshape(count, 3)}
     )
@@ -36,7 +38,7 @@ def numbers(count, batch_size, drop_remainder):
 
 
 def by_replica(strategy, batches, count):
-    """For each of the first `count` batches what each replica gets of it: lists."""
+    """Returns, for each of the first `count` batches, a list of what each replica gets of it."""
     iterator = iter(batches)
     found = []
     for _ in range(count):

@@ -100,8 +100,8 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert list(seen) == [2, 4, 6, 8, 10]
     assert results == {"accuracy": 0.9, "eval_loss": 2.0}
     assert (
-        "training stopped at step 10: accuracy has not improved in 3 evaluations; the best is "
-        "from step 4" in (capsys.readouterr().out)
+        "training stopped at step 10: accuracy has not improved in 3 evaluations; "
+        "the best is from step 4" in (capsys.readouterr().out)
     )
     assert [row["step"] for row in read_rows(tmp_path / "eval_log.csv")] == list(seen)
     assert sorted(os.listdir(tmp_path / "best")) == [
@@ -233,8 +233,7 @@ def test_a_run_whose_file_checkpoint_is_lost_is_resumed(tmp_path, capsys):
 
 
 def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
-    """TensorFlow would restore the variables with equal names, and leave the others at their
-    initial values."""
+    """TensorFlow would restore equal names, and leave other variables at their initial values."""
     tf.train.Checkpoint(weight=tf.Variable(1.0)).write(str(tmp_path / "model.ckpt-9"))
     assert not has_run(str(tmp_path))
     assert start(tmp_path)[0].step == 0

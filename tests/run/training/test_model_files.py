@@ -40,11 +40,11 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
         ),
         (["config.json", "model.safetensors"], "contains a model, model.safetensors, that"),
         (["checkpoint", "best.json"], "contains a model, checkpoint, that"),  # the best/ of a run
-        # A pruned model.
+        # These are files of a pruned model.
         (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),
         (["bert_config.json"], "would overwrite another bert_config.json; choose another"),
         (["vocab.txt"], "would overwrite another vocab.txt"),
-        # Killed at its first checkpoint.
+        # The run was killed at its first checkpoint.
         (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),
         (["run.json", "checkpoint", "bert_config.json", "ckpt-5.index"], None),
         (["notes.txt"], None),

@@ -1,5 +1,4 @@
-"""A training run in a directory that only TensorFlow can open (ram://): when it writes, and
-resuming."""
+"""A training run in a directory that only TensorFlow can open (ram://): writes, and resuming."""
 
 import pytest
 

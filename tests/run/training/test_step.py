@@ -1,5 +1,4 @@
-"""Training steps: the original's losses with every strategy, accumulation, dropout, and values that
-are not finite.
+"""Training steps: reference losses with every strategy, accumulation, dropout, and NaN.
 
 The reference batches hold 4 examples with 1 to 6 predictions each, so that replicas and
 micro-batches hold different numbers of predictions. Tolerance: 1e-4 relative, what the original
@@ -9,6 +8,7 @@ allows itself between machines.
 import contextlib
 import dataclasses
 import json
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -50,11 +50,31 @@ mean_root = TotalLoss(
 )
 
 
-def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
-    """Returns a Trainer of Line on batches of numbers, whose last is repeated.
+class Training(NamedTuple):
+    """A Trainer, and what it trains."""
 
-    The model; and the optimizer.
-    """
+    trainer: Trainer
+    model: tf_keras.Model
+    optimizer: tf_keras.optimizers.Optimizer
+
+    def train(self, steps):
+        """Trains a Line in one loop; returns its weight."""
+        self.trainer.train(tf.constant(steps))
+        return self.model.kernel.numpy()
+
+    def copy_moments(self):
+        """Returns the moments of the weight of a Line."""
+        return (
+            self.optimizer._first_moments[0].numpy(),
+            self.optimizer._second_moments[0].numpy(),
+        )
+
+    def make_checkpoint(self):
+        return tf.train.Checkpoint(model=self.model, optimizer=self.optimizer)
+
+
+def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
+    """Returns the Training of a Line on batches of numbers, whose last is repeated."""
     with strategy.scope():
         model = Line()
         optimizer = make_optimizer(RATE)
@@ -66,70 +86,64 @@ def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
     )
     data = data.batch(len(batches[0]), drop_remainder=True)
     trainer.set_dataset(lambda share: data)
-    return trainer, model, optimizer
-
-
-def train(trainer, model, steps):
-    """Trains in one loop; returns the weight."""
-    trainer.train(tf.constant(steps))
-    return model.kernel.numpy()
+    return Training(trainer, model, optimizer)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_loss_that_is_not_finite_stops_every_later_update(bad, one_device):
-    batches = [[1, 2], [2, 5], [bad, 1], [3, 7]]
-    trainer, model, optimizer = make_line(one_device, mean_output, batches)
-    good = train(trainer, model, 2)
-    assert trainer.first_bad_step is None
-    moments = [optimizer._first_moments[0].numpy(), optimizer._second_moments[0].numpy()]
-    assert train(trainer, model, 3) == good
-    assert trainer.first_bad_step == 3
-    assert moments == [optimizer._first_moments[0].numpy(), optimizer._second_moments[0].numpy()]
-    assert train(trainer, model, 2) == good
-    assert trainer.first_bad_step == 3
+    line = make_line(one_device, mean_output, [[1, 2], [2, 5], [bad, 1], [3, 7]])
+    good = line.train(2)
+    assert line.trainer.first_bad_step is None
+    moments = line.copy_moments()
+    assert line.train(3) == good
+    assert line.trainer.first_bad_step == 3
+    assert line.copy_moments() == moments
+    assert line.train(2) == good
+    assert line.trainer.first_bad_step == 3
 
 
 def test_one_bad_replica_stops_both(two_replicas):
-    trainer, model, _ = make_line(two_replicas, mean_output, [[1, 2], [2, np.nan], [3, 7]])
-    good = train(trainer, model, 1)
-    train(trainer, model, 3)
-    assert [value.numpy() for value in model.kernel.values] == [good, good]
-    assert trainer.first_bad_step == 2
+    line = make_line(two_replicas, mean_output, [[1, 2], [2, np.nan], [3, 7]])
+    good = line.train(1)
+    line.train(3)
+    assert [value.numpy() for value in line.model.kernel.values] == [good, good]
+    assert line.trainer.first_bad_step == 2
 
 
 def test_a_gradient_that_is_not_finite_stops_them_too(one_device):
-    trainer, model, _ = make_line(one_device, mean_root, [[1, 4], [1, 0], [4, 1]])
-    good = train(trainer, model, 1)
-    assert train(trainer, model, 2) == good
-    assert trainer.first_bad_step == 2
+    line = make_line(one_device, mean_root, [[1, 4], [1, 0], [4, 1]])
+    good = line.train(1)
+    assert line.train(2) == good
+    assert line.trainer.first_bad_step == 2
 
 
 def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device, monkeypatch):
-    """One at scale 8 and one at scale 4, which become 4 and 2. Training continues."""
+    """Gradients overflow at scale 8 and at scale 4, which become 4 and 2; training continues."""
     monkeypatch.setattr("bert_tf.optimization.optimizer.INITIAL", 8.0)
-    trainer, model, optimizer = make_line(
+    line = make_line(
         one_device,
         mean_root,
         [[1, 4], [1, 0], [0, 4], [4, 1]],
         lambda rate: BertAdamW(rate, scale_loss=True),
     )
-    good = train(trainer, model, 1)
-    assert train(trainer, model, 2) == good
-    assert train(trainer, model, 1) != good
-    assert trainer.first_bad_step is None
-    assert float(optimizer.loss_scale) == 2
-    assert int(optimizer.iterations) == 4
+    good = line.train(1)
+    assert line.train(2) == good
+    assert line.train(1) != good
+    assert line.trainer.first_bad_step is None
+    assert float(line.optimizer.loss_scale) == 2
+    assert int(line.optimizer.iterations) == 4
 
 
 @pytest.mark.large
 def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_replicas):
-    """TensorFlow does not know that it has no end, and considers the batch size unknown if
-    another dimension is."""
+    """TensorFlow does not know that a generator has no end.
+
+    It considers the batch size unknown if another dimension is.
+    """
     numbers = np.arange(1, 5, dtype=np.float32)
-    trainer, model, _ = make_line(two_replicas, mean_output, [numbers])
-    expected = train(trainer, model, 1)
-    trainer, model, _ = make_line(two_replicas, mean_output, [numbers], accumulate_steps=2)
-    trainer.set_dataset(
+    expected = make_line(two_replicas, mean_output, [numbers]).train(1)
+    line = make_line(two_replicas, mean_output, [numbers], accumulate_steps=2)
+    line.trainer.set_dataset(
         lambda share: tf.data.Dataset.from_generator(
             lambda: iter([{"x": numbers, "input_mask": np.ones([4, 3], np.int32)}] * 9),
             output_signature={
@@ -138,11 +152,11 @@ def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_rep
             },
         )
     )
-    assert train(trainer, model, 1) == pytest.approx(expected)
+    assert line.train(1) == pytest.approx(expected)
 
 
 def make_classifier(strategy, dropout, **options):
-    """Returns a Trainer of a classifier, its checkpoint, and the model.
+    """Returns the Training of a classifier.
 
     In addition to the loss, the Trainer gives the mean of the squared losses of the micro-batches.
     """
@@ -164,11 +178,7 @@ def make_classifier(strategy, dropout, **options):
         Term("loss", mean_of_power(1), counts=lambda features: 1),
         Term("square", mean_of_power(2), counts=lambda features: 1, factor=0.0),
     )
-    return (
-        Trainer(strategy, model, optimizer, loss, **options),
-        tf.train.Checkpoint(model=model, optimizer=optimizer),
-        model,
-    )
+    return Training(Trainer(strategy, model, optimizer, loss, **options), model, optimizer)
 
 
 def make_texts(share, are_alike=False):
@@ -192,9 +202,9 @@ def make_texts(share, are_alike=False):
     ids=["without", "with", "with, under XLA"],
 )
 def test_micro_batches_have_their_own_dropout(dropout, jit_compile, one_device):
-    trainer, _, _ = make_classifier(
+    trainer = make_classifier(
         one_device, dropout, accumulate_steps=4, jit_compile=jit_compile
-    )
+    ).trainer
     trainer.set_dataset(lambda share: make_texts(share, are_alike=True))
     means = trainer.train(tf.constant(1))
     spread = float(means["square"]) - float(means["loss"]) ** 2
@@ -204,23 +214,25 @@ def test_micro_batches_have_their_own_dropout(dropout, jit_compile, one_device):
 @pytest.mark.extra_large
 def test_a_resumed_run_ends_bit_identical(two_replicas, tmp_path):
     """Two micro-batches on each of two replicas, with dropout and a loss scale."""
-    trainer, checkpoint, model = make_classifier(two_replicas, 0.2, accumulate_steps=2)
-    trainer.set_dataset(make_texts)
-    trainer.train(tf.constant(2))
-    path = checkpoint.save(str(tmp_path / "ckpt"))
-    trainer.train(tf.constant(2))
+    complete = make_classifier(two_replicas, 0.2, accumulate_steps=2)
+    complete.trainer.set_dataset(make_texts)
+    complete.trainer.train(tf.constant(2))
+    path = complete.make_checkpoint().save(str(tmp_path / "ckpt"))
+    complete.trainer.train(tf.constant(2))
 
-    other, checkpoint, resumed = make_classifier(two_replicas, 0.2, accumulate_steps=2)
+    resumed = make_classifier(two_replicas, 0.2, accumulate_steps=2)
     with two_replicas.scope():
-        checkpoint.restore(path).assert_consumed()
-    other.set_dataset(lambda share: make_texts(share).skip(2))
-    other.train(tf.constant(2))
-    for first, second in zip(model.trainable_variables, resumed.trainable_variables, strict=True):
+        resumed.make_checkpoint().restore(path).assert_consumed()
+    resumed.trainer.set_dataset(lambda share: make_texts(share).skip(2))
+    resumed.trainer.train(tf.constant(2))
+    for first, second in zip(
+        complete.model.trainable_variables, resumed.model.trainable_variables, strict=True
+    ):
         np.testing.assert_array_equal(first.numpy(), second.numpy(), err_msg=first.name)
 
 
 def assert_reference(numbers, found):
-    """numbers: of the original; found: losses and norms."""
+    """Compares losses and norms with the numbers of the original BERT."""
     for name, values in zip(("loss", "final_norms"), found, strict=True):
         np.testing.assert_allclose(values, numbers[name], rtol=RELATIVE, err_msg=name)
 
