@@ -5,5 +5,5 @@ Each one runs separately.
 
 from bert_tf.cli import script
 
-# Before a benchmark imports TensorFlow, so that it computes as in the scripts.
+# This is before a benchmark imports TensorFlow, so that it computes as in the scripts.
 script.prepare_tensorflow()

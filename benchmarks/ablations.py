@@ -60,7 +60,6 @@ class AblationSettings(StepSettings):
     records: int = setting(20_000, "Number of records, which a turn reads once.", lower=1)
 
     def check(self):
-        """See Settings."""
         for part in self.parts:
             if part not in PARTS:
                 raise InputError(f"must be one of {', '.join(PARTS)}", "parts", part)
@@ -194,8 +193,7 @@ def measure_dynamic_masking(settings, results):
 
 
 def measure_input_hosts(settings, results):
-    """Measures the input of one of several hosts that parses its rows, or all rows as a single
-    host does."""
+    """Measures the input of one of several hosts that parses its rows, compared with all rows."""
     share = HostShare(HOSTS // 2, HOSTS)
     rows = share.rows(settings.input_batch_size)
     with tempfile.TemporaryDirectory() as folder, measurements.on_cores(1):
@@ -222,10 +220,13 @@ def create_instance_settings(settings, masks):
 
 
 def read_batches(folder, settings, masks="static", **options):
-    """Writes a file of random records without padding into a directory, and creates the dataset of
-    their batches.
+    """Writes random records without padding, and creates the dataset of their batches.
 
-    options: See `inputs.pretraining_training_data`.
+    Args:
+      folder: str. Directory to write the file of records to.
+      settings: AblationSettings.
+      masks: str. "static" or "dynamic".
+      **options: See `inputs.pretraining_training_data`.
     """
     specs = create_instance_settings(settings, masks).features
     features = models.make_batch(
@@ -243,8 +244,15 @@ def read_batches(folder, settings, masks="static", **options):
 
 
 def time_reading(datasets, settings):
-    """Returns a dict of name -> examples of the global batch per second, for a dict of name ->
-    dataset."""
+    """Measures how fast datasets can be read.
+
+    Args:
+      datasets: Dict of name -> dataset.
+      settings: AblationSettings.
+
+    Returns:
+      Dict of name -> examples of the global batch per second.
+    """
     count = max(1, settings.records // settings.input_batch_size)
     turns = {
         name: functools.partial(_take, iter(dataset), count) for name, dataset in datasets.items()

@@ -1,5 +1,4 @@
-"""The forward pass of BERT-Base on a CPU, compared with tf-models-official's BertEncoder and with
-large matmuls.
+"""The forward pass of BERT-Base on a CPU, compared with tf-models-official's BertEncoder.
 
     python -m benchmarks.encoder
 

@@ -1,11 +1,10 @@
-"""Fine-tuning on SST-2 and MRPC, compared with Hugging Face on PyTorch and with KerasHub: accuracy
-and minutes.
+"""Fine-tuning on SST-2 and MRPC, compared with Hugging Face on PyTorch and with KerasHub.
 
     python -m benchmarks.fine_tuning --sst2_dir=SST-2 --mrpc_dir=MRPC --init_checkpoint=minilm
 
-This project runs `run.run_classifier` in its own process, and so does each peer, all with the same
-rows, checkpoint, and hyperparameters. The minutes cover the complete process, with imports,
-tokenization, and evaluation. The runs do not take turns.
+The results are accuracy and minutes. This project runs `run.run_classifier` in its own process, and
+so does each peer, all with the same rows, checkpoint, and hyperparameters. The minutes cover the
+complete process, with imports, tokenization, and evaluation. The runs do not take turns.
 """
 
 import dataclasses
@@ -18,6 +17,7 @@ import time
 
 from benchmarks import measurements
 from benchmarks.peer_process import ROOT, PeerError
+from benchmarks.peers import LabeledTexts
 from bert_tf import files
 from bert_tf.cli import roles, script
 from bert_tf.cli.settings import Settings, setting
@@ -77,7 +77,7 @@ COMMAND = script.Command(FineTuningSettings(), __name__)
 def run(settings):
     """Fine-tunes on each data set, in each type, with each library.
 
-    Settings: FineTuningSettings.
+    `settings` are FineTuningSettings.
     """
     folders = {"sst-2": settings.sst2_dir, "mrpc": settings.mrpc_dir}
     with measurements.Results("fine_tuning", settings) as results:
@@ -94,24 +94,28 @@ def run(settings):
             for peer in PEERS:
                 outcome = run_peer(peer, training, development, dtype, settings, results)
                 if outcome:
-                    scores = tuple(f"accuracy {score:.3f}" for score in (accuracy, outcome[1]))
-                    results.add(name, minutes, {peer: outcome[0]}, "min", scores=scores)
+                    peer_minutes, peer_accuracy = outcome
+                    scores = [f"accuracy {score:.3f}" for score in (accuracy, peer_accuracy)]
+                    results.add(name, minutes, {peer: peer_minutes}, "min", scores=scores)
 
 
 def copy_rows(folder, new_folder, split, count):
-    """Copies the first `count` rows of the file of a datasets.Split, all if None, into another
-    directory."""
+    """Copies the first `count` rows of the file of a datasets.Split into another directory.
+
+    If `count` is None, it copies all rows.
+    """
+    num_lines = None if count is None else count + split.header
     with (
         open(os.path.join(folder, split.file), "rb") as file,
         open(os.path.join(new_folder, split.file), "wb") as new_file,
     ):
-        new_file.writelines(itertools.islice(file, count and count + split.header))
+        new_file.writelines(itertools.islice(file, num_lines))
 
 
 def read_rows(task, folder, split):
-    """Returns the rows of a split as lists (text_a, text_b, labels); text_b can be None."""
+    """Returns the LabeledTexts of a split."""
     examples = datasets.read_examples(glue.TASKS[task], folder, split)
-    return (
+    return LabeledTexts(
         list(examples.text_a),
         examples.text_b and list(examples.text_b),
         list(map(int, examples.labels)),
@@ -157,7 +161,8 @@ def run_ours(task, data, dtype, settings):
 def run_peer(name, training, development, dtype, settings, results):
     """Fine-tunes with a peer.
 
-    Returns the minutes of its process and the accuracy, or None after a note.
+    Returns:
+      Tuple `(minutes, accuracy)` of its process, or None after a note.
     """
     packages, module = PEERS[name]
     options = {
@@ -179,8 +184,8 @@ def run_peer(name, training, development, dtype, settings, results):
     finally:
         peer.close()
     minutes = (time.perf_counter() - start) / 60
-    labels = development[2]
-    return minutes, sum(map(int.__eq__, predictions, labels)) / len(labels)
+    num_correct = sum(map(int.__eq__, predictions, development.labels))
+    return minutes, num_correct / len(development.labels)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""BERT-Base as a LiteRT model with int8 weights, compared with tf-models-official and with ONNX
-Runtime's int8.
+"""BERT-Base as a LiteRT model with int8 weights, compared with tf-models-official and ONNX Runtime.
 
     python -m benchmarks.litert [--text_file=sentences.txt --vocab_file=vocab.txt]
 
@@ -60,8 +59,10 @@ def run(settings):
 
 
 def convert_model(config, settings, longest):
-    """Creates the LiteRT model, with a graph for each measured shape, for sequences of up to
-    `longest` tokens."""
+    """Creates the LiteRT model for sequences of up to `longest` tokens.
+
+    It has a graph for each measured shape.
+    """
     requests = dataclasses.replace(settings.requests, max_seq_length=longest)
     servable = create_servable(
         config, requests, Fast("litert", last_where_read=True), static_length=True
@@ -73,8 +74,10 @@ def convert_model(config, settings, longest):
 
 
 def measure_ids(buckets, config, settings, results):
-    """Adds the latency from IDs to output of the model's Buckets and of the peers, at each
-    shape, to the results."""
+    """Measures the latency from IDs to output of the model's Buckets and of the peers.
+
+    Adds a comparison for each shape to the results.
+    """
     garden = models.create_garden_encoder(config)
     official = tf.function(lambda features: garden(features)["pooled_output"], autograph=False)
     onnx = results.start_peer(

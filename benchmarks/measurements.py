@@ -1,8 +1,7 @@
-"""Measurement for benchmarks: functions take turns, and comparisons are printed and stored for the
-benchmark page.
+"""Measurement for benchmarks: functions take turns, and their comparisons are printed and stored.
 
-The comparisons are written to NAME.json in --results_dir. benchmarks.page creates a page from these
-files.
+The comparisons are written to NAME.json in --results_dir. benchmarks.page creates the benchmark
+page from these files.
 """
 
 import contextlib
@@ -14,6 +13,7 @@ import os
 import platform
 import statistics
 import time
+import typing
 
 from benchmarks.peer_process import ROOT, PeerError, PeerProcess, Seconds
 from bert_tf import processor
@@ -29,6 +29,7 @@ VOCAB_FILE = os.path.join(ROOT, "tests", "reference", "text", "vocab.txt")
 # occupy a core.
 PAUSE = 0.1
 MIN_SECONDS = 10  # Minimum time for the turns of a measurement.
+# Packages whose versions are stored with results, if they are installed.
 PACKAGES = (
     "tensorflow",
     "tensorflow-text",
@@ -37,9 +38,9 @@ PACKAGES = (
     "transformers",
     "onnxruntime",
     "keras-hub",
-)  # Packages whose versions are stored with results, if they are installed.
+)
 LOWER_IS_BETTER = ("s", "ms", "min", "GB")  # Units.
-# Names in Linux.
+# Instruction sets to name in results, as in Linux.
 INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")
 
 
@@ -70,7 +71,6 @@ class ShapeSettings(BenchmarkSettings):
     lengths: tuple[int, ...] = setting((32, 128), "Sequence lengths in tokens.", lower=1)
 
     def check(self):
-        """See Settings."""
         if len(self.batch_sizes) != len(self.lengths):
             raise InputError(
                 f"has {len(self.batch_sizes)} numbers, but `lengths` has {len(self.lengths)}",
@@ -123,8 +123,8 @@ class Results:
           peers: Dict of peer -> figure.
           unit: str. Unit of all figures, such as "s" or "MB/s". Except in LOWER_IS_BETTER, high
             figures are good.
-          scores: Tuple of str, or empty. For training runs, the scores of this project and of the
-            peer.
+          scores: Sequence of str, or empty. For training runs, the scores of this project and of
+            the peer.
         """
         for peer, theirs in peers.items():
             ratio = theirs / ours if unit in LOWER_IS_BETTER else ours / theirs
@@ -138,7 +138,8 @@ class Results:
                 "scores": list(scores),
             }
             self._rows.append(row)
-            print("{}: {}; {}; ratio {}".format(*format_row(row)), flush=True)
+            texts = format_row(row)
+            print(f"{texts.name}: {texts.ours}; {texts.peer}; ratio {texts.ratio}", flush=True)
 
     def start_peer(self, name, packages, module, *arguments):
         """Starts a peer, which the end of the context ends; see `PeerProcess`.
@@ -185,15 +186,23 @@ class Results:
             file.write("\n")
 
 
+class RowTexts(typing.NamedTuple):
+    """The texts of a comparison in the table, one per column."""
+
+    name: str
+    ours: str  # Figure of this project, with its unit.
+    peer: str  # Name of the peer and its figure.
+    ratio: str
+
+
 def format_row(row):
-    """Returns the texts of a row of the table: comparison, figure of this project, peer with its
-    figure, and ratio."""
+    """Returns the RowTexts of a comparison."""
     ours, theirs = (f"{format_number(row[side])} {row['unit']}" for side in ("ours", "theirs"))
     if row["scores"]:
         ours, theirs = (
             f"{text}, {score}" for text, score in zip((ours, theirs), row["scores"], strict=True)
         )
-    return row["name"], ours, f"{row['peer']}: {theirs}", format_number(row["ratio"])
+    return RowTexts(row["name"], ours, f"{row['peer']}: {theirs}", format_number(row["ratio"]))
 
 
 def format_number(value):
@@ -215,11 +224,13 @@ def describe_machine():
     model, has = processor.read()
     sets = ", ".join(name for name in INSTRUCTION_SETS if name in has)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = os.cpu_count()  # Of the machine: some benchmarks limit the process to one.
-    return (
-        f"{model or platform.machine()}{f' ({sets})' if sets else ''}, {cores} "
-        f"core{'s'[: cores - 1]}, {memory:.0f} GiB"
-    )
+    # The cores are those of the machine: some benchmarks limit the process to one.
+    num_cores = os.cpu_count()
+    name = model or platform.machine()
+    if sets:
+        name += f" ({sets})"
+    cores = "1 core" if num_cores == 1 else f"{num_cores} cores"
+    return f"{name}, {cores}, {memory:.0f} GiB"
 
 
 def time_turns(turns, rounds, calls_before=0):
@@ -266,8 +277,10 @@ def _wait(result):
 
 @contextlib.contextmanager
 def on_cores(count):
-    """Limits the threads of this process, and the threads and processes that they start, to
-    `count` cores."""
+    """Limits the threads of this process to `count` cores within a context.
+
+    This includes the threads and processes that they start.
+    """
     allowed = os.sched_getaffinity(0)
     _set_cores(sorted(allowed)[:count])
     try:

@@ -1,5 +1,4 @@
-"""BERT of this project and of tf-models-official: models, training steps, and random batches for
-benchmarks."""
+"""Models, training steps, and random batches of this project and of tf-models-official."""
 
 import numpy as np
 import tensorflow as tf
@@ -98,8 +97,10 @@ def create_garden_encoder(config):
 
 
 def create_garden_optimizer(learning_rate=1e-4):
-    """Creates tf-models-official's AdamW, with the weight decay and clipping of
-    `optimization.create_optimizer`."""
+    """Creates tf-models-official's AdamW.
+
+    Weight decay and clipping are those of `optimization.create_optimizer`.
+    """
     return legacy_adamw.AdamWeightDecay(
         learning_rate,
         weight_decay_rate=0.01,
@@ -110,8 +111,9 @@ def create_garden_optimizer(learning_rate=1e-4):
 
 
 def create_step(model, inputs, compute_loss, optimizer=None):
-    """Creates a training step (forward, loss, backward, clipping, AdamW), a tf.function that
-    returns the loss.
+    """Creates a training step, a tf.function that returns the loss.
+
+    The step consists of forward, loss, backward, clipping, and AdamW.
 
     Args:
       model, inputs: Keras model of this project or of a peer, and its inputs.

@@ -1,5 +1,4 @@
-"""Pre-training steps with fixed shapes: rows with one sequence of half their length, compared with
-packed rows.
+"""Pre-training steps with fixed shapes: packed rows, compared with one sequence per row.
 
     python -m benchmarks.packing
 
@@ -85,7 +84,7 @@ def sample_packs(settings):
 def make_batch(config, settings, rows):
     """Creates random pre-training features.
 
-    Rows: tuples of the lengths of the sequences of a row.
+    `rows` has a tuple for each row, with the lengths of its sequences.
     """
     features = models.make_batch(
         config, len(rows), settings.max_seq_length, settings.max_predictions_per_seq

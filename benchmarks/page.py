@@ -1,5 +1,4 @@
-"""Writes the results of the benchmarks into the documentation: a table for each machine, and a
-plot.
+"""Writes the results of the benchmarks into the documentation: tables, and a plot.
 
     python -m benchmarks.page
 
@@ -11,6 +10,7 @@ import dataclasses
 import glob
 import os
 import re
+import typing
 
 from matplotlib.figure import Figure  # Not pyplot, which would look for a screen.
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -40,7 +40,7 @@ PLOTTED = (
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 FASTER = "#1f6feb"
 SLOWER = "#bc4c00"
-# On white, the background of the chart in dark themes too.
+# The background of the chart is white, in dark themes too.
 TEXT = "#1f2328"
 SMALL_PRINT = "#59636e"
 INCHES_WIDE = 8
@@ -74,13 +74,13 @@ COMMAND = script.Command(PageSettings(), __name__)
 def run(settings):
     """Writes the page, and the plot of this machine; settings: PageSettings."""
     results = read_results(settings.results_dir)
-    before, sections, after = read_page(settings.page_file)
+    page = read_page(settings.page_file)
     machines = {}
     for result in results:
         machines.setdefault(result["machine"], []).append(result)
     for machine, measured in machines.items():
-        sections[machine] = make_section(measured, settings.results_dir)
-    # If its results were copied from another machine, that of the first one.
+        page.sections[machine] = make_section(measured, settings.results_dir)
+    # If all results were copied from other machines, the plot is of the first one.
     machine = describe_machine()
     machine = machine if machine in machines else next(iter(machines))
     notes = [
@@ -91,8 +91,8 @@ def run(settings):
     with new_file(settings.chart_file, "wb") as file:
         figure.savefig(file, format="png", dpi=DOTS_PER_INCH)
     with new_file(settings.page_file) as file:
-        section_texts = [f"{HEADING}{machine}\n\n{text}" for machine, text in sections.items()]
-        file.write("\n\n".join([before + BEGIN, *section_texts, END + after]))
+        sections = [f"{HEADING}{machine}\n\n{text}" for machine, text in page.sections.items()]
+        file.write("\n\n".join([page.before + BEGIN, *sections, END + page.after]))
     count = sum(len(result["comparisons"]) for result in results)
     print(
         f"{settings.page_file}, {settings.chart_file}: {count} comparisons of {len(results)} "
@@ -116,9 +116,9 @@ def read_results(results_dir):
 
 
 def choose_bars(results):
-    """Returns PLOTTED, each with the fastest other project, sorted by ratio.
+    """Returns the comparisons PLOTTED, each with the fastest other project, sorted by ratio.
 
-    Without them, the highest ratios.
+    If there are none, it returns the comparisons with the highest ratios.
     """
     rows = sorted(
         (row for result in results for row in result["comparisons"]), key=lambda row: -row["ratio"]
@@ -152,27 +152,32 @@ def list_missing(results):
     return [f"not measured: {', '.join(names)}"] if names else []
 
 
+class Page(typing.NamedTuple):
+    """The text of the benchmark page."""
+
+    before: str  # The text before the marks.
+    sections: dict[str, str]  # Machine -> text of its section.
+    after: str  # The text after the marks.
+
+
 def read_page(path):
-    """Returns the text before the marks of a page, a dict of machine to the text of its section,
-    and the text after."""
+    """Reads the Page; raises InputError if it lacks a mark."""
     before, begin, rest = read_text(path).partition(BEGIN)
     text, end, after = rest.partition(END)
     if not (begin and end):
         raise InputError(f"must contain the marks {BEGIN} and {END}", "page_file", path)
     parts = re.split(rf"^{HEADING}(.*)$", text, flags=re.MULTILINE)[1:]
-    return (
-        before,
-        {
-            machine: section.strip()
-            for machine, section in zip(parts[::2], parts[1::2], strict=True)
-        },
-        after,
-    )
+    sections = {
+        machine: section.strip() for machine, section in zip(parts[::2], parts[1::2], strict=True)
+    }
+    return Page(before, sections, after)
 
 
 def make_section(results, results_dir):
-    """Formats the results of a machine as Markdown: versions, a table, and the peers that were
-    not measured."""
+    """Formats the results of a machine as Markdown.
+
+    These are the versions, a table, and the peers that were not measured.
+    """
     lines = [
         f"{describe_versions(results, results_dir)}.",
         "",
@@ -188,9 +193,13 @@ def make_section(results, results_dir):
 
 
 def make_figure(rows, note):
-    """Creates a bar chart with a note below it, as a Figure. Left of 1, this project is slower.
+    """Creates a bar chart with a note below it, as a Figure.
 
-    rows: List of comparisons, dicts from `measurements.Results`, in order from the lowest bar.
+    Left of 1, this project is slower.
+
+    Args:
+      rows: List of comparisons, dicts from `measurements.Results`, in order from the lowest bar.
+      note: str. Text below the chart.
     """
     height = INCHES_AROUND + INCHES_PER_BAR * len(rows)
     figure = Figure(figsize=(INCHES_WIDE, height), layout="constrained", facecolor="white")

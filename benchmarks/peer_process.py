@@ -1,11 +1,11 @@
-"""A peer in a child process, because libraries such as PyTorch and TensorFlow can crash in one
-process.
+"""A peer in a child process.
 
     python -m benchmarks.peer_process MODULE FILE_DESCRIPTOR
 
-`PeerProcess` starts this command, which creates an object of the class `Peer` of MODULE. It then
-calls the methods that it receives over a pipe, one at a time, and sends each result with the
-seconds that it took, without those of the pipe.
+In one process, libraries such as PyTorch and TensorFlow can crash. `PeerProcess` starts this
+command, which creates an object of the class `Peer` of MODULE. It then calls the methods that it
+receives over a pipe, one at a time, and sends each result with the seconds that it took, without
+those of the pipe.
 """
 
 import importlib

@@ -1,5 +1,4 @@
-"""Pre-training records of English text: compared with tf-models-official, and two worker processes
-with one.
+"""Pre-training records of English text, compared with tf-models-official.
 
     python -m benchmarks.pretraining_data [--input_file=text.txt --vocab_file=vocab.txt]
 
@@ -50,9 +49,9 @@ COMMAND = script.Command(PretrainingDataSettings(), __name__)
 
 
 def run(settings):
-    """Measures the peer on one core and two workers on two cores.
+    """Measures the peer on one core, and two workers on two cores.
 
-    Settings: PretrainingDataSettings.
+    `settings` are PretrainingDataSettings.
     """
     instances = InstanceSettings(dupe_factor=settings.dupe_factor)
     with tempfile.TemporaryDirectory() as folder, Results("pretraining_data", settings) as results:

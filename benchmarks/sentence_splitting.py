@@ -1,16 +1,16 @@
-"""Sentence splitting on one core: sentencex, as used here, compared with TensorFlow Text's
-StateBasedSentenceBreaker.
+"""Sentence splitting on one core with sentencex, as used here, compared with TensorFlow Text.
 
     python -m benchmarks.sentence_splitting [--treebank=en_ewt-ud-dev.conllu --input_file=text.txt]
 
-With a treebank of Universal Dependencies, also prints the agreement with its sentences: precision,
-recall, and F1 of the boundaries within paragraphs. The end of a paragraph does not count, because
-every splitter finds it.
+The peer is TensorFlow Text's StateBasedSentenceBreaker. With a treebank of Universal Dependencies,
+also prints the agreement with its sentences: precision, recall, and F1 of the boundaries within
+paragraphs. The end of a paragraph does not count, because every splitter finds it.
 """
 
 import dataclasses
 import functools
 import re
+import typing
 
 import tensorflow as tf
 import tensorflow_text as tf_text
@@ -72,15 +72,14 @@ def run(settings):
         if settings.treebank:
             scores = {}
             for name, split in splitters.items():
-                precision, recall, scores[name] = compare_with_treebank(split, settings.treebank)
+                agreement = compare_with_treebank(split, settings.treebank)
                 print(
-                    f"{name}: precision {precision:.1%}, recall {recall:.1%}, F1 {scores[name]:.1%}"
+                    f"{name}: precision {agreement.precision:.1%}, "
+                    f"recall {agreement.recall:.1%}, F1 {agreement.f1:.1%}"
                 )
+                scores[name] = 100 * agreement.f1
             results.add(
-                "Sentence boundaries of a treebank, F1",
-                100 * scores[OURS],
-                {PEER: 100 * scores[PEER]},
-                "%",
+                "Sentence boundaries of a treebank, F1", scores[OURS], {PEER: scores[PEER]}, "%"
             )
 
 
@@ -96,23 +95,33 @@ def split_with_tensorflow_text(paragraphs):
     ]
 
 
+class Agreement(typing.NamedTuple):
+    """Agreement of sentence boundaries with those of a treebank, as fractions."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
 def compare_with_treebank(split, treebank):
-    """Returns precision, recall, and F1 of the boundaries that `split` finds in the paragraphs
-    of a treebank."""
+    """Returns the Agreement of the boundaries that `split` finds in a treebank's paragraphs."""
     paragraphs = read_treebank(treebank)
     expected = find_boundaries(paragraphs)
     found = find_boundaries(split(["".join(sentences).strip() for sentences in paragraphs]))
     num_both = len(found & expected)
-    return (
-        num_both / max(len(found), 1),
-        num_both / max(len(expected), 1),
-        2 * num_both / max(len(found) + len(expected), 1),
+    return Agreement(
+        precision=num_both / max(len(found), 1),
+        recall=num_both / max(len(expected), 1),
+        f1=2 * num_both / max(len(found) + len(expected), 1),
     )
 
 
 def find_boundaries(paragraphs):
-    """Returns the set of (number of the paragraph, characters before the boundary without
-    spaces)."""
+    """Returns the set of sentence boundaries within paragraphs.
+
+    A boundary is a tuple of the number of the paragraph, and the number of characters before the
+    boundary, without spaces.
+    """
     boundaries = set()
     for number, sentences in enumerate(paragraphs):
         position = 0
@@ -124,8 +133,11 @@ def find_boundaries(paragraphs):
 
 
 def read_treebank(path):
-    """Reads the paragraphs of a treebank: list of lists of sentences, each with the space that
-    follows it."""
+    """Reads the paragraphs of a treebank.
+
+    Returns:
+      List of lists of sentences, each with the space that follows it.
+    """
     paragraphs = []
     for block in read_text(path).split("\n\n"):
         text = re.search(r"^# text = (.*)$", block, re.MULTILINE)
@@ -133,9 +145,8 @@ def read_treebank(path):
             continue
         if not paragraphs or re.search(r"^# new(par|doc)", block, re.MULTILINE):
             paragraphs.append([])
-        paragraphs[-1].append(
-            text[1] if block.rstrip().endswith("SpaceAfter=No") else f"{text[1]} "
-        )
+        space = "" if block.rstrip().endswith("SpaceAfter=No") else " "
+        paragraphs[-1].append(text[1] + space)
     if not paragraphs:
         raise InputError("contains no sentence with a comment # text", "treebank", path)
     return paragraphs

@@ -88,7 +88,7 @@ def run(settings):
 def create_servable(config, requests, fast, **options):
     """Creates a servable classifier with random weights.
 
-    Options: further arguments of ServedClassifier.
+    `options` are further arguments of ServedClassifier.
     """
     model = BertClassifier(FastEncoder(config, fast), models.NUM_LABELS)
     metadata = TaskMetadata("classifier", requests.max_seq_length, True, ("no", "yes"))
@@ -96,10 +96,14 @@ def create_servable(config, requests, fast, **options):
 
 
 def measure_requests(title, model, config, settings, results):
-    """Adds the latency of requests to the results, compared with tf-models-official's export of a
-    BertConfig.
+    """Measures the latency of requests, compared with tf-models-official's export.
 
-    title, model: str, its name in the results; callable of a list of sentences.
+    Args:
+      title: str. Name of the model in the results.
+      model: Callable of a list of sentences.
+      config: BertConfig of both models.
+      settings: Settings with a group `requests`, RequestSettings.
+      results: Results to add the comparisons to.
     """
     requests = settings.requests
     sentences = texts.read_sentences(requests.text_file, max(requests.sentences))
@@ -117,7 +121,7 @@ def measure_requests(title, model, config, settings, results):
         # With two calls before each turn, all sentences are measured.
         times = time_turns(turns, settings.rounds, calls_before=2 if count == 1 else 0)
         results.add(
-            f"{title}, {count} sentence{'s'[: count - 1]}",
+            f"{title}, {count} {'sentence' if count == 1 else 'sentences'}",
             1000 * times["ours"],
             {PEER: 1000 * times["official"]},
             "ms",
@@ -125,9 +129,9 @@ def measure_requests(title, model, config, settings, results):
 
 
 def load_official(config, requests):
-    """Exports tf-models-official's classifier with TensorFlow Text's preprocessing.
+    """Exports tf-models-official's classifier, and loads the signature of the SavedModel.
 
-    Returns its loaded signature.
+    The preprocessing is TensorFlow Text's.
     """
     classifier = garden_models.BertClassifier(
         models.create_garden_encoder(config), models.NUM_LABELS
@@ -144,8 +148,8 @@ def load_official(config, requests):
         }
 
     module = tf.Module()
-    # The weights, not the model: Keras would trace each of its layers again, without any use for
-    # serving.
+    # The module has the weights, not the model: Keras would trace each layer of a model again,
+    # without any use for serving.
     module.weights = classifier.variables
     module.tokenize = tokenize
     module.serve = serve

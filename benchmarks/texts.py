@@ -1,5 +1,7 @@
-"""Texts for benchmarks: the lines of a file, or CPython's documentation topics, which every
-Python contains."""
+"""Texts for benchmarks: the lines of a file, or CPython's documentation topics.
+
+Every Python contains these topics.
+"""
 
 import pydoc_data.topics
 import re
@@ -24,8 +26,10 @@ def read_lines(path):
 
 
 def read_paragraphs(path):
-    """Returns the non-empty lines of a file, or the paragraphs of all topics, with single spaces
-    between words."""
+    """Returns the non-empty lines of a file; if None, the paragraphs of all topics.
+
+    There are single spaces between words.
+    """
     if path:
         paragraphs = [" ".join(line.split()) for line in read_lines(path) if line.strip()]
     else:
@@ -49,8 +53,10 @@ def split_topic(topic):
 
 
 def write_corpus(path):
-    """Writes all topics as text for pre-training: one sentence per line, and a blank line after
-    each topic."""
+    """Writes all topics as text for pre-training.
+
+    The file has one sentence per line, and a blank line after each topic.
+    """
     with open(path, "w", encoding="utf-8") as file:
         for topic in pydoc_data.topics.topics.values():
             for paragraph in split_topic(topic):
@@ -61,8 +67,7 @@ def write_corpus(path):
 
 
 def read_sentences(path, count):
-    """Returns the first `count` non-empty lines of a file, or sentences from all parts of the
-    topics."""
+    """Returns the first `count` non-empty lines of a file; if None, sentences of all topics."""
     if path:
         sentences = [line for line in read_lines(path) if line.strip()]
     else:

@@ -1,8 +1,7 @@
-"""Text to IDs on one core: this tokenizer compared with TensorFlow Text's two and the rules in
-plain Python.
+"""Text to IDs on one core: this tokenizer compared with TensorFlow Text's two and plain Python.
 
     python -m benchmarks.tokenization [--vocab_file=vocab.txt --english_file=text.txt
-    --korean_file=text.txt]
+        --korean_file=text.txt]
 
 In addition to the speed, prints the number of lines whose IDs differ from those of the plain rules,
 because a fast tokenizer that gives a checkpoint wrong IDs is useless.
@@ -56,13 +55,11 @@ COMMAND = script.Command(TokenizationSettings(), __name__)
 
 def run(settings):
     """Measures each text; settings: TokenizationSettings."""
-    korean = (
-        texts.read_lines(settings.korean_file) if settings.korean_file else create_korean_lines()
-    )
-    languages = {
-        "English": texts.read_lines(settings.english_file),
-        "Korean" if settings.korean_file else "Random Korean": korean,
-    }
+    languages = {"English": texts.read_lines(settings.english_file)}
+    if settings.korean_file:
+        languages["Korean"] = texts.read_lines(settings.korean_file)
+    else:
+        languages["Random Korean"] = create_korean_lines()
     with measurements.on_cores(1), Results("tokenization", settings) as results:
         ours = BertTokenizer(settings.vocab_file, settings.do_lower_case)
         plain = ReferenceTokenizer(ours.vocabulary, settings.do_lower_case)
@@ -91,8 +88,16 @@ def create_tokenizers(ours, settings):
 
 
 def measure_text(language, lines, tokenizers, plain, settings, results):
-    """Prints the number of lines of a text that each tokenizer gets wrong, and adds the speeds
-    to the results."""
+    """Prints the number of lines of a text that each tokenizer gets wrong, and adds its speed.
+
+    Args:
+      language: str. Name of the text.
+      lines: List of str.
+      tokenizers: Dict of name -> function; see `create_tokenizers`.
+      plain: ReferenceTokenizer, the rules in plain Python.
+      settings: TokenizationSettings.
+      results: Results to add the comparison to.
+    """
     size = texts.count_bytes(lines)
     first_lines = lines[: -(-len(lines) * PLAIN_PYTHON_BYTES // size)]
     expected = [plain.tokenize(line) for line in lines]
@@ -114,9 +119,10 @@ def measure_text(language, lines, tokenizers, plain, settings, results):
     times = time_turns(
         {**turns, PLAIN: functools.partial(call_each, plain.tokenize, first_lines)}, settings.rounds
     )
-    rates = {
-        name + " (other ids)" * bool(wrong[name]): size / times[name] / 1e6 for name in tokenizers
-    }
+    rates = {}
+    for name in tokenizers:
+        title = f"{name} (other ids)" if wrong[name] else name
+        rates[title] = size / times[name] / 1e6
     rates[PLAIN] = texts.count_bytes(first_lines) / times[PLAIN] / 1e6
     results.add(f"{language} text to ids, one core", rates.pop(OURS), rates, "MB/s")
 

@@ -1,11 +1,10 @@
-"""Training steps of BERT-Base on a CPU as in the scripts, float32 and bfloat16, compared with
-tf-models-official.
+"""Training steps of BERT-Base on a CPU as in the scripts, compared with tf-models-official.
 
     python -m benchmarks.training_step
 
-The steps are forward, loss, backward, clipping, and AdamW, with dropout 0.1. All take turns on the
-same batches. Pre-training uses examples without padding, and fine-tuning MRPC's lengths. The peer
-always computes padding.
+This project computes in float32 and in bfloat16. The steps are forward, loss, backward, clipping,
+and AdamW, with dropout 0.1. All take turns on the same batches. Pre-training uses examples without
+padding, and fine-tuning MRPC's lengths. The peer always computes padding.
 """
 
 import tensorflow as tf
@@ -57,8 +56,12 @@ def run(settings):
 
 
 def create_pretraining_steps(config, encoders, features):
-    """Creates pre-training steps with `encoders`, a dict of name -> BertEncoder, and the peer's
-    with the same loss.
+    """Creates pre-training steps with encoders, and the peer's with the same loss.
+
+    Args:
+      config: BertConfig.
+      encoders: Dict of name -> BertEncoder.
+      features: Dict of tensors, from `models.make_batch`.
 
     Returns:
       Dict of name -> step, with the peer's as "official".

@@ -1,10 +1,9 @@
-"""Vocabulary learning: Hugging Face tokenizers, as used here, compared with TensorFlow Text's
-WordPiece learner.
+"""Vocabulary learning with Hugging Face's tokenizers, as used here, compared with TensorFlow Text.
 
     python -m benchmarks.vocabulary [--input_file=text.txt] --vocab_sizes=4000,8000
 
-Both learn from the same word counts, of the first nine tenths of the lines. The last tenth gives
-the tokens per word.
+The peer is TensorFlow Text's WordPiece learner. Both learn from the same word counts, of the first
+nine tenths of the lines. The last tenth gives the tokens per word.
 """
 
 import collections
@@ -81,8 +80,13 @@ def learn(words, vocab_size):
 
 
 def print_coverage(name, entries, words):
-    """Prints the tokens per word and the fraction of [UNK] of a vocabulary on held-out words, a
-    Counter."""
+    """Prints the tokens per word and the fraction of [UNK] of a vocabulary.
+
+    Args:
+      name: str. Name of the vocabulary.
+      entries: List of str.
+      words: Counter of held-out words.
+    """
     known = set(entries)
     lengths = {word: learner.count_tokens(word, known) for word in words}  # 0 for [UNK].
     num_words = sum(words.values())

@@ -1,8 +1,8 @@
-"""Compiles a training step for a TPU or a GPU that is not attached: whether it fits, its memory,
-and the largest batch.
+"""Compiles a training step for a TPU or a GPU that is not attached.
 
-The code that each replica runs is traced with static shapes, lowered by TensorFlow to StableHLO,
-and compiled by libtpu or XLA's GPU compiler. Nothing runs.
+The results are whether the step fits, its memory, and the largest batch. The code that each replica
+runs is traced with static shapes, lowered by TensorFlow to StableHLO, and compiled by libtpu or
+XLA's GPU compiler. Nothing runs.
 
     pip install -e '.[tpu-check]'
     python -m benchmarks.accelerator_compile --chip=v5e --batch_size=32 --largest_batch
@@ -13,10 +13,10 @@ Install each extra in its own environment.
 """
 
 import bisect
-import collections
 import dataclasses
 import re
 import time
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -56,9 +56,14 @@ class CompileSettings(Settings):
 
 
 COMMAND = script.Command(CompileSettings(), __name__)
-# Bytes that a step requires, whether they fit on the chip, and on a TPU, the compiler's estimate of
-# its time.
-Measurement = collections.namedtuple("Measurement", "memory fits seconds", defaults=[None])
+
+
+class Measurement(NamedTuple):
+    """Properties of a compiled step."""
+
+    memory: int  # Bytes that the step requires.
+    fits: bool  # Whether these are available on the chip.
+    seconds: float | None = None  # On a TPU, the compiler's estimate of the step's time.
 
 
 def run(settings):
@@ -94,7 +99,7 @@ def compile_step(settings):
 
     Raises ValueError if an operation is rejected.
     """
-    # As run.training.strategies does.
+    # run.training.strategies does the same.
     tf.config.experimental.enable_tensor_float_32_execution(False)
     chip = CHIPS[settings.chip]
     config = read_config(settings.bert_config_file, settings.max_seq_length)
@@ -111,36 +116,33 @@ def compile_step(settings):
         + stats.temp_size_in_bytes
         + stats.generated_code_size_in_bytes
     )
-    seconds = (
-        estimate_seconds(executable.hlo_modules()[0].to_string(), chip.clock)
-        if chip.is_tpu
-        else None
-    )
-    # The GPU's compiler accepts larger steps.
+    seconds = None
+    if chip.is_tpu:
+        seconds = estimate_seconds(executable.hlo_modules()[0].to_string(), chip.clock)
+    # The memory can be too small, because the GPU's compiler accepts larger steps.
     return Measurement(memory, memory <= chip.capacity, seconds)
 
 
 def estimate_seconds(compiled, clock):
-    """Returns the TPU compiler's estimate for an HLO module's text: the cycles of all operations
-    in sequence."""
+    """Returns the TPU compiler's estimate of the seconds for an HLO module's text.
+
+    It is the sum of the cycles of all operations, in sequence, at the chip's `clock` in Hz.
+    """
     return sum(map(int, re.findall(r'"estimated_cycles":"(\d+)"', compiled))) / clock
 
 
 def find_largest_batch(settings):
     """Returns the largest of SIZES that fits, by bisection.
 
-    Settings: CompileSettings of a step that fits.
+    `settings` are CompileSettings of a step that fits.
     """
+
+    def is_too_large(size):
+        return not compile_step(dataclasses.replace(settings, batch_size=size)).fits
+
     sizes = [settings.batch_size, *(size for size in SIZES if size > settings.batch_size)]
-    return sizes[
-        bisect.bisect_left(
-            sizes,
-            True,
-            lo=1,
-            key=lambda size: not compile_step(dataclasses.replace(settings, batch_size=size)).fits,
-        )
-        - 1
-    ]
+    first_too_large = bisect.bisect_left(sizes, True, lo=1, key=is_too_large)
+    return sizes[first_too_large - 1]
 
 
 if __name__ == "__main__":

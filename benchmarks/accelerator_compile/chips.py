@@ -56,8 +56,10 @@ class Chip:
         major = fields.pop("major")
         info = " ".join(f"{name}: {value}" for name, value in fields.items())
         return (
-            f'gpu_device_info {{ {info} cuda_compute_capability {{ major: {major} }} }} platform_name: "CUDA" '
-            f'dnn_version_info {{ major: 9 minor: 8 }} device_description_str: "{self.title}"'
+            f"gpu_device_info {{ {info} cuda_compute_capability {{ major: {major} }} }} "
+            'platform_name: "CUDA" '
+            "dnn_version_info { major: 9 minor: 8 } "
+            f'device_description_str: "{self.title}"'
         )
 
 

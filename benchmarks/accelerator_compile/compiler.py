@@ -18,8 +18,7 @@ TPU_ENVIRONMENT = {
     "TPU_MIN_LOG_LEVEL": "3",
 }
 GPU_ENVIRONMENT = {"JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"}  # Otherwise, the plugin requires a GPU.
-# They make the generated code slower but not the compilation different: the compiled HLO and memory
-# are the same.
+# These options make the generated code slower, but the compiled HLO and the memory are the same.
 GPU_OPTIONS = {
     "xla_llvm_disable_expensive_passes": True,
     "xla_gpu_disable_gpuasm_optimizations": True,
@@ -66,10 +65,9 @@ def lower(step, arguments, is_tpu):
         module = write_module(stage="stablehlo", platform_name="CPU")
     except ValueError as error:
         names = re.findall(r"\w+(?= \(No registered)|(?<= with op )\w+", str(error))
+        operations = ", ".join(dict.fromkeys(names)) or "the step"
         reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"XLA rejects {', '.join(dict.fromkeys(names)) or 'the step'}: {reason}"
-        ) from error
+        raise ValueError(f"XLA rejects {operations}: {reason}") from error
     module = re.sub(
         r"mhlo\.copy (%\S+) : (tensor<\S+>)", r"stablehlo.reshape \1 : (\2) -> \2", module
     )
@@ -100,7 +98,7 @@ def compile_module(module, chip):
     described = CHIPS[chip]
     for name, value in (TPU_ENVIRONMENT if described.is_tpu else GPU_ENVIRONMENT).items():
         os.environ.setdefault(name, value)
-    # An optional extra, which reads the environment on import.
+    # JAX is an optional extra, which reads the environment on import.
     from jax.experimental import topologies
     from jax.interpreters import mlir
     from jaxlib import xla_client

@@ -1,5 +1,7 @@
-"""The steps to compile, in bfloat16: those of this project's scripts on one replica, and
-tf-models-official's."""
+"""The steps to compile, in bfloat16.
+
+They are those of this project's scripts on one replica, and tf-models-official's.
+"""
 
 import tensorflow as tf
 import tf_keras
@@ -14,7 +16,10 @@ from bert_tf.fast import FastEncoder
 from run.training.step import Trainer
 from run.training.strategies import choose_fast_with_xla
 
-PRETRAINING, CLASSIFIER, PEER = WORKLOADS = ("pretraining", "classifier", "tf-models-official")
+PRETRAINING = "pretraining"
+CLASSIFIER = "classifier"
+PEER = "tf-models-official"
+WORKLOADS = (PRETRAINING, CLASSIFIER, PEER)
 POLICY = "mixed_bfloat16"
 
 
@@ -32,8 +37,11 @@ def create_step(settings, config, is_tpu):
         return create_peer_step(settings, config, features)
     is_classifier = settings.workload == CLASSIFIER
     if is_classifier:
-        features = {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")} | {
-            "label_ids": features["next_sentence_labels"][:, 0]
+        features = {
+            "input_ids": features["input_ids"],
+            "input_mask": features["input_mask"],
+            "segment_ids": features["segment_ids"],
+            "label_ids": features["next_sentence_labels"][:, 0],
         }
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
@@ -44,19 +52,15 @@ def create_step(settings, config, is_tpu):
             recompute=settings.recompute_activations,
         )
         encoder = FastEncoder(config, fast, dtype=POLICY)
-        model = (
-            models.BertClassifier(encoder, NUM_LABELS)
-            if is_classifier
-            else models.BertPretrainer(encoder)
-        )
+        if is_classifier:
+            model = models.BertClassifier(encoder, NUM_LABELS)
+            loss = losses.classification_loss
+        else:
+            model = models.BertPretrainer(encoder)
+            loss = losses.pretraining_loss
         optimizer = optimization.create_optimizer(1e-4, 100_000, 10_000, settings.optimizer)
         optimizer.build(model.trainable_variables)
-    trainer = Trainer(
-        strategy,
-        model,
-        optimizer,
-        losses.classification_loss if is_classifier else losses.pretraining_loss,
-    )
+    trainer = Trainer(strategy, model, optimizer, loss)
 
     @tf.function(jit_compile=True)
     def step(features):
@@ -66,9 +70,9 @@ def create_step(settings, config, is_tpu):
 
 
 def create_peer_step(settings, config, features):
-    """Does the same with tf-models-official's MaskedLMTask.train_step.
+    """Creates the step of tf-models-official's MaskedLMTask.train_step; see `create_step`.
 
-    Features: those of this project.
+    `features` are those of this project.
     """
     names = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
     inputs = {names.get(name, name): value for name, value in features.items()}
@@ -79,7 +83,7 @@ def create_peer_step(settings, config, features):
         )
     )
     model = task.build_model()
-    # Creates the variables of its heads.
+    # The first call creates the variables of its heads.
     model({name: value[:1] for name, value in inputs.items()})
     tf_keras.mixed_precision.set_global_policy("float32")
     metrics = task.build_metrics(training=True)
@@ -90,7 +94,7 @@ def create_peer_step(settings, config, features):
         else create_garden_optimizer(schedule)
     )
     variables = model.trainable_variables
-    # Creates its state.
+    # The first update creates the optimizer's state.
     optimizer.apply_gradients([(tf.zeros_like(variable), variable) for variable in variables])
 
     @tf.function(jit_compile=True, autograph=False)

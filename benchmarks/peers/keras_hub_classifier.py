@@ -21,7 +21,7 @@ class Peer:
     """The trainer."""
 
     def train(self, checkpoint, training, development, options):
-        """See `benchmarks.peers.torch_classifier.Peer.train`."""
+        """Fine-tunes a model and returns its predictions; see `torch_classifier.Peer.train`."""
         keras.utils.set_random_seed(options["random_seed"])
         if options["dtype"] == "bfloat16":
             keras.config.set_dtype_policy("mixed_bfloat16")
@@ -33,13 +33,11 @@ class Peer:
         )
 
         def load(rows):
-            text_a, text_b, labels = rows
-            return tf.data.Dataset.from_tensor_slices(
-                ((text_a, text_b) if text_b is not None else text_a, labels)
-            )
+            texts = rows.text_a if rows.text_b is None else (rows.text_a, rows.text_b)
+            return tf.data.Dataset.from_tensor_slices((texts, rows.labels))
 
         batch_size = options["train_batch_size"]
-        count = len(training[2])
+        count = len(training.labels)
         steps = int(options["num_train_epochs"] * math.ceil(count / batch_size))
         schedule = keras.optimizers.schedules.PolynomialDecay(options["learning_rate"], steps, 0.0)
         optimizer = keras.optimizers.AdamW(

@@ -36,6 +36,7 @@ def write_int8_model(sizes, folder):
     ).eval()
     float_path = os.path.join(folder, "float32.onnx")
     path = os.path.join(folder, "int8.onnx")
+    dynamic_axes = {name: {0: "batch", 1: "length"} for name in INPUTS}
     torch.onnx.export(
         PooledOutput(model),
         (torch.ones([2, 16], dtype=torch.long),) * 3,
@@ -44,8 +45,7 @@ def write_int8_model(sizes, folder):
         output_names=["pooled"],
         dynamo=False,
         opset_version=17,
-        dynamic_axes={"pooled": {0: "batch"}}
-        | {name: {0: "batch", 1: "length"} for name in INPUTS},
+        dynamic_axes={"pooled": {0: "batch"}, **dynamic_axes},
     )
     onnxruntime.quantization.quantize_dynamic(
         float_path, path, weight_type=onnxruntime.quantization.QuantType.QInt8

@@ -1,8 +1,8 @@
-"""Fine-tuning of a text classifier with Hugging Face's transformers on PyTorch, like its Trainer
-with its defaults.
+"""Fine-tuning of a text classifier with Hugging Face's transformers on PyTorch.
 
-A batch is padded to its longest text. The optimizer is AdamW with weight decay 0.01, linear warmup
-and decay, and clipping at norm 1. bfloat16 is PyTorch's autocast.
+It is like their Trainer with its defaults. A batch is padded to its longest text. The optimizer is
+AdamW with weight decay 0.01, linear warmup and decay, and clipping at norm 1. bfloat16 is PyTorch's
+autocast.
 """
 
 import contextlib
@@ -24,8 +24,7 @@ class Peer:
 
         Args:
           checkpoint: str. Directory of Hugging Face.
-          training, development: Tuples `(text_a, text_b, labels)` of lists; text_b is None for
-            single texts.
+          training, development: LabeledTexts.
           options: Dict of the options in `benchmarks.fine_tuning.run_peer`.
 
         Returns:
@@ -37,42 +36,16 @@ class Peer:
         model = transformers.AutoModelForSequenceClassification.from_pretrained(
             checkpoint, num_labels=options["num_labels"]
         )
-        collate = transformers.DataCollatorWithPadding(tokenizer)
-
-        def load(rows, shuffle):
-            text_a, text_b, labels = rows
-            encoded = tokenizer(
-                text_a, text_b, truncation=True, max_length=options["max_seq_length"]
-            )
-            examples = [
-                {**{name: values[place] for name, values in encoded.items()}, "labels": label}
-                for place, label in enumerate(labels)
-            ]
-            return torch.utils.data.DataLoader(
-                examples, options["train_batch_size"], shuffle, collate_fn=collate
-            )
-
-        batches = load(training, True)
-        groups = [
-            [value for name, value in model.named_parameters() if (value.ndim < 2) == without_decay]
-            for without_decay in (True, False)
-        ]
-        optimizer = torch.optim.AdamW(
-            [
-                {"params": groups[0], "weight_decay": 0.0},
-                {"params": groups[1], "weight_decay": WEIGHT_DECAY},
-            ],
-            options["learning_rate"],
-        )
+        batches = load_batches(training, tokenizer, options, shuffle=True)
+        optimizer = create_optimizer(model, options["learning_rate"])
         steps = int(options["num_train_epochs"] * len(batches))
         schedule = transformers.get_linear_schedule_with_warmup(
             optimizer, int(WARMUP * steps), steps
         )
-        use_dtype = (
-            torch.autocast("cpu", torch.bfloat16)
-            if options["dtype"] == "bfloat16"
-            else contextlib.nullcontext()
-        )
+        if options["dtype"] == "bfloat16":
+            use_dtype = torch.autocast("cpu", torch.bfloat16)
+        else:
+            use_dtype = contextlib.nullcontext()
         model.train()
         while steps:
             for batch in batches:
@@ -89,6 +62,34 @@ class Peer:
         model.eval()
         predictions = []
         with torch.inference_mode(), use_dtype:
-            for batch in load(development, False):
+            for batch in load_batches(development, tokenizer, options, shuffle=False):
                 predictions += model(**batch).logits.argmax(-1).tolist()
         return predictions
+
+
+def load_batches(rows, tokenizer, options, shuffle):
+    """Creates the DataLoader of LabeledTexts; for `options`, see `Peer.train`."""
+    encoded = tokenizer(
+        rows.text_a, rows.text_b, truncation=True, max_length=options["max_seq_length"]
+    )
+    examples = [
+        {**{name: values[place] for name, values in encoded.items()}, "labels": label}
+        for place, label in enumerate(rows.labels)
+    ]
+    collate = transformers.DataCollatorWithPadding(tokenizer)
+    return torch.utils.data.DataLoader(
+        examples, options["train_batch_size"], shuffle, collate_fn=collate
+    )
+
+
+def create_optimizer(model, learning_rate):
+    """Creates AdamW without weight decay for vectors, such as biases and LayerNorm."""
+    vectors = [value for value in model.parameters() if value.ndim < 2]
+    matrices = [value for value in model.parameters() if value.ndim >= 2]
+    return torch.optim.AdamW(
+        [
+            {"params": vectors, "weight_decay": 0.0},
+            {"params": matrices, "weight_decay": WEIGHT_DECAY},
+        ],
+        learning_rate,
+    )

@@ -1,2 +1,1 @@
-"""Shared code of command lines: start and end of scripts, paths and globs, and settings that
-define flags."""
+"""Shared code of command lines: scripts, paths and globs, and settings that define flags."""

@@ -83,10 +83,7 @@ def _read_purpose(module):
 
     It does not run the module.
     """
-    spec = (
-        importlib.util.find_spec(f"{module}.__main__")
-        if module == "run.demo"
-        else importlib.util.find_spec(module)
-    )
+    name = f"{module}.__main__" if module == "run.demo" else module
+    spec = importlib.util.find_spec(name)
     with open(spec.origin, encoding="utf-8") as file:
         return re.split(r"[:,] |\.?\n", ast.get_docstring(ast.parse(file.read())), maxsplit=1)[0]

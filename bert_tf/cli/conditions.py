@@ -21,8 +21,10 @@ def parse_all(texts):
 
 
 def parse_advice(texts):
-    """Returns (terms, advice) of each condition of a str, or of a tuple of str: "CONDITION" or
-    "CONDITION; ADVICE"."""
+    """Returns (terms, advice) of each condition of a str, or of a tuple of str.
+
+    A condition is "CONDITION" or "CONDITION; ADVICE". The advice includes "; ".
+    """
     parts = (text.partition("; ") for text in ((texts,) if isinstance(texts, str) else texts))
     return tuple((parse(condition), mark + advice) for condition, mark, advice in parts)
 

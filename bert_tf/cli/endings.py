@@ -1,5 +1,4 @@
-"""The ends of a script: Ctrl-C and SIGTERM, and standard output that is full, or that nobody
-reads."""
+"""The ends of a script: Ctrl-C, SIGTERM, and standard output that is full or that nobody reads."""
 
 import contextlib
 import io
@@ -20,22 +19,21 @@ ENDINGS = {
     KeyboardInterrupt: (INTERRUPTED, "interrupted"),
     Termination: (TERMINATED, "ended by SIGTERM"),
 }
+# Signal -> the exception, and the handler that raising it replaces.
 _SIGNALS = {
     signal.SIGINT: (KeyboardInterrupt, signal.default_int_handler),
-    # The exception, and the handler that raising it replaces.
     signal.SIGTERM: (Termination, signal.SIG_DFL),
 }
 
 
 @contextlib.contextmanager
 def raise_on_signals():
-    """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Termination, within a context, unless
-    handled.
+    """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Termination within a context.
 
-    A second signal ends the process at once, without cleanup. Python handles a signal after the
-    current call into a
-    library: TensorFlow's gs:// client, for example, repeats a failing request for minutes. SIGKILL
-    always ends a process, and the next one removes what it left.
+    A signal that the process already handles keeps its handler. A second signal ends the process at
+    once, without cleanup. Python handles a signal after the current call into a library:
+    TensorFlow's gs:// client, for example, repeats a failing request for minutes. SIGKILL always
+    ends a process, and the next one removes what it left.
 
     An error that is raised after a signal follows from it, since libraries replace exceptions:
     TensorFlow does while it reports its own error. The context raises the signal's exception

@@ -20,9 +20,7 @@ flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the cal
 def define(settings, only=None):
     """Defines a flag for each field of settings and of the groups in them.
 
-    `read` checks the bounds of numbers.
-
-    Backquoted field names in a help text become flag names.
+    Backquoted field names in a help text become flag names. `read` checks the bounds of numbers.
 
     Args:
       settings: Settings whose values are the defaults of the flags.

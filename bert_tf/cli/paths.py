@@ -56,8 +56,11 @@ def check_output_dir(argument, path):
 
 
 def check_run_folder(argument, path):
-    """Raises InputError naming `argument` unless `path` is a directory, or may become one, for
-    checkpoints of a run."""
+    """Raises InputError about `argument` unless `path` can be the directory of a run.
+
+    It must be a directory, or must be possible to create as one, and must not look like a glob
+    pattern, because TensorFlow takes such a path of a checkpoint for a pattern.
+    """
     check_output_dir(argument, path)
     files.check_no_pattern(path, argument)
 
@@ -75,8 +78,10 @@ def check_replaceable(argument, path):
 
 
 def check_output_file(argument, path):
-    """Raises InputError about `argument` unless `path` is a file, or can be created in an
-    existing directory."""
+    """Raises InputError about `argument` unless a file can be written at `path`.
+
+    `path` must be a file, or a new name in an existing directory.
+    """
     folder = os.path.dirname(path)
     place = files.at(path)
     if place.is_dir():
@@ -113,14 +118,13 @@ def check_not_overwritten(argument, path, inputs):
 
 
 def check_files_not_overwritten(argument, folder, written, inputs):
-    """Raises InputError about `argument` if writing files to a directory would replace an explicit
-    file.
+    """Raises InputError about `argument` if files written to a directory would replace an input.
 
     Args:
       argument: Name of the argument with `folder`.
       folder: Directory to write files to.
       written: Regular expression of the names of these files.
-      inputs: Dict of another argument's name -> path of a file, or None.
+      inputs: Dict of another argument's name -> explicit path of a file, or None.
     """
     for name, path in inputs.items():
         if (
@@ -161,8 +165,11 @@ def check_not_read(argument, path, inputs, is_folder=False):
 
 
 def _is_found(path, pattern):
-    """Returns whether a path is below the directory `pattern`, or the glob matches it or a
-    directory above it."""
+    """Returns whether a pattern would find a path.
+
+    A directory finds all paths below it. A glob finds the paths that it matches, and all paths
+    below a directory that it matches.
+    """
     if files.is_remote(path) != files.is_remote(pattern):
         return False
     if files.at(pattern).is_dir():
@@ -176,9 +183,11 @@ def _is_below(path, folder):
 
 
 def _is_part(path, model):
-    """Returns whether a path is below the directory of a model or a data set, and is named like
-    its files."""
-    # `path` may be a link to it.
+    """Returns whether a path has the name and the place of a file of a model or a data set.
+
+    `model` is a directory, above the path, or a prefix or .safetensors file in such a directory.
+    """
+    # The absolute path has no links: `path` may be a link to such a file.
     if not _PARTS.fullmatch(os.path.basename(files.at(path).absolute())):
         return False
     if files.at(model).is_dir():
@@ -188,13 +197,12 @@ def _is_part(path, model):
 
 
 def expand_globs(argument, patterns):
-    """Returns the files that match comma-separated glob patterns, each once, sorted within a
-    pattern.
+    """Returns the files that match comma-separated glob patterns, each once.
 
-    A directory stands for all files below it, except hidden ones. The name of an existing file can
-    contain any characters except commas. Files that are being written (.partial), descriptions of
-    records, and _SUCCESS are not
-    data: they match only by their complete names.
+    The files of each pattern are sorted. A directory stands for all files below it, except hidden
+    ones. The name of an existing file can contain any characters except commas. Files that are
+    being written (.partial), descriptions of records, and _SUCCESS are not data: they match only by
+    their complete names.
 
     Args:
       argument: Name of the argument, for error messages.
@@ -225,9 +233,7 @@ def expand_globs(argument, patterns):
 def files_below(folder):
     """Returns all data files below a directory, sorted, without hidden ones.
 
-    Raises OSError if one cannot be read.
-
-    Local directories that are links are not entered.
+    Does not enter local directories that are links. Raises OSError if a directory cannot be read.
     """
     return [path for path in files.at(folder).files_below() if _is_data(path)]
 
@@ -244,10 +250,7 @@ def _is_data(path):
 
 
 def _matching(pattern):
-    """Returns the sorted matches of a glob pattern.
-
-    For the name of an existing file, only the file.
-    """
+    """Returns the sorted matches of a glob pattern, or only the file if it is a file's name."""
     if not files.is_remote(pattern):
         return [pattern] if os.path.lexists(pattern) else files.at(pattern).matching()
     place = files.at(pattern)

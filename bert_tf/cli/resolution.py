@@ -1,5 +1,6 @@
-"""Resolves settings once: from the command line, then from files next to a checkpoint, then from
-defaults.
+"""Resolves settings once: from the command line, files next to a checkpoint, and defaults.
+
+The earlier of these takes precedence:
 
     settings = resolve(settings, explicit, ModelFiles(find_checkpoints(settings)))
 
@@ -39,8 +40,11 @@ RUN = "output_dir"  # Setting of a run to resume or use; the others contain chec
 
 
 def find_checkpoints(settings):
-    """Returns where to search for unset values: dict of setting -> checkpoint, or directory of a
-    run."""
+    """Returns the places to search for unset values.
+
+    Returns:
+      Dict of setting -> checkpoint, or directory of a run.
+    """
     checkpoints = dict([settings.checkpoint]) if settings.checkpoint else {}
     for field, value in settings.fields():
         if field.metadata["role"] == roles.RUN_FOLDER and value:
@@ -85,13 +89,7 @@ def resolve(settings, explicit, model_files, announce):
     metadata = None
     if settings.serves and model_files.checkpoints:
         metadata = resolve_task_metadata(settings, explicit, model_files)
-        if explicit.get("vocab_file"):
-            paths.check_file("vocab_file", explicit["vocab_file"])
-            check_run_vocabulary(
-                *next(iter(model_files.checkpoints.items())),
-                explicit["vocab_file"],
-                model_files.vocab_file,
-            )
+        _check_explicit_vocabulary(explicit, model_files)
         settings = settings.replace_values(
             {
                 name: value
@@ -102,16 +100,7 @@ def resolve(settings, explicit, model_files, announce):
     values = resolve_values(sources, explicit, model_files, announce)
     settings = settings.replace_values({**values, "model_files": model_files})
     if metadata:
-        values = settings.values()
-        settings = settings.replace_values(
-            {
-                "served_task": dataclasses.replace(
-                    metadata,
-                    do_lower_case=values["do_lower_case"],
-                    strip_accents=values["strip_accents"],
-                )
-            }
-        )
+        settings = _add_served_task(settings, metadata)
     settings = settings.add_file_values().replace_values(
         {name: value for name, value in settings.values().items() if name in explicit}
     )
@@ -126,7 +115,7 @@ def resolve(settings, explicit, model_files, announce):
 def _reject_ineffective(settings, explicit, ignored):
     """Raises InputError if a setting on the command line has no effect.
 
-    Ignored: names that an export replaces.
+    `ignored` are the names of the settings that an export replaces.
     """
     if name := next((name for name in explicit if name in ignored), None):
         raise InputError(
@@ -147,12 +136,29 @@ def _reject_ineffective(settings, explicit, ignored):
                 )
 
 
-def _add_config(settings, sources, explicit, model_files):
-    """Returns settings with the BertConfig of their file, whose positions limit the length of the
-    model's inputs.
+def _check_explicit_vocabulary(explicit, model_files):
+    """Raises InputError if the vocabulary on the command line does not suit the checkpoint."""
+    vocab_file = explicit.get("vocab_file")
+    if vocab_file:
+        paths.check_file("vocab_file", vocab_file)
+        argument, path = next(iter(model_files.checkpoints.items()))
+        check_run_vocabulary(argument, path, vocab_file, model_files.vocab_file)
 
-    For the arguments, see `resolve` and `resolve_values`; raises InputError if the model has fewer
-    positions than a sequence.
+
+def _add_served_task(settings, metadata):
+    """Returns settings whose `served_task` is the TaskMetadata with the resolved casing."""
+    values = settings.values()
+    served_task = dataclasses.replace(
+        metadata, do_lower_case=values["do_lower_case"], strip_accents=values["strip_accents"]
+    )
+    return settings.replace_values({"served_task": served_task})
+
+
+def _add_config(settings, sources, explicit, model_files):
+    """Returns settings with the BertConfig of their file.
+
+    Its positions limit the length of the model's inputs. For the arguments, see `resolve` and
+    `resolve_values`. Raises InputError if the model has fewer positions than a sequence.
     """
     name = next((name for name, source in sources.items() if source == CONFIG), None)
     if name is None or any(getattr(group, "config", None) for group in settings.groups()):
@@ -176,8 +182,7 @@ def _add_config(settings, sources, explicit, model_files):
 
 
 def _check_weights(settings, sources, explicit, model_files):
-    """Raises InputError if a job that requires the files of a model is given neither a
-    checkpoint nor these files."""
+    """Raises InputError if there is neither a checkpoint nor the required files of a model."""
     name = settings.checkpoint_setting
     values = settings.values()
     required = [
@@ -236,8 +241,7 @@ def resolve_task_metadata(settings, explicit, model_files):
 
 
 def _announce_vocabulary(settings, ignored, model_files, announce):
-    """Announces unusual lines of the vocabulary that a job reads, and IDs of its model without a
-    token."""
+    """Announces unusual lines of the vocabulary, and IDs of the model without a token."""
     config = next(
         (group.config for group in settings.groups() if getattr(group, "config", None)), None
     )
@@ -256,8 +260,11 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
 
 
 def get_value_sources(settings):
-    """Returns a dict of setting -> its source next to a checkpoint: CONFIG, VOCABULARY, or
-    CASING."""
+    """Returns the sources of settings next to a checkpoint.
+
+    Returns:
+      Dict of setting -> CONFIG, VOCABULARY, or CASING.
+    """
     fields = list(settings.fields())
     return {
         field.name: field.metadata["source"]
@@ -298,8 +305,7 @@ def _check_length(longest_sequence, config, bert_config_file):
 
 
 def resolve_values(sources, explicit, model_files, announce):
-    """Returns values of settings from files next to a checkpoint, for settings that are not on the
-    command line.
+    """Returns values from files next to a checkpoint for settings not on the command line.
 
     Args:
       sources: Dict of setting -> CONFIG, VOCABULARY, or CASING.

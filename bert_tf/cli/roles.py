@@ -1,5 +1,4 @@
-"""Roles of paths among settings, the one check of all paths of a job, and the locks of its
-outputs."""
+"""Roles of paths among settings, the check of all paths of a job, and the locks of its outputs."""
 
 import contextlib
 
@@ -36,10 +35,10 @@ _WITH_MODEL = (SHARED_FOLDER, RUN_FOLDER)
 
 
 def check(settings, *others, without=()):
-    """Checks that required settings have values, that inputs can be read, and that no output is an
-    input or inside one.
+    """Checks all required settings and paths of a job.
 
-    A path is ignored if it is required with a condition that is not met.
+    Required settings must have values, inputs must be readable, and no output can be an input or
+    inside one. A path is ignored if it is required with a condition that is not met.
 
     Args:
       settings: Settings.

@@ -1,12 +1,14 @@
-"""The settings and input files of a resumable command, and its finished parts, in a JSON file of
-its output directory.
+"""The state of a resumable command, in a JSON file of its output directory.
 
-    state = RunState(folder, snapshot(settings), {"train_file": fingerprint(paths)})   # compares,
-    and writes nothing state.begin()                                   # writes the settings, unless
-    the run is resumed state.finish("results", value)                  # also writes a finished
-    part, for state.result("results")
+The file contains the settings, the input files, and the finished parts:
 
-Does not import TensorFlow.
+    state = RunState(folder, snapshot(settings), {"train_file": fingerprint(paths)})
+    state.begin()
+    state.finish("results", value)
+
+Creating the object compares it with an existing file, and writes nothing. `begin` writes the
+settings, unless the run is resumed. `finish` also writes a finished part, for
+`state.result("results")`. Does not import TensorFlow.
 """
 
 import dataclasses
@@ -55,8 +57,7 @@ class RunState:
     """Initial settings of a run, compared with the current ones, and its finished parts.
 
     A file without results, which for a run.json are checkpoints, is from a run that was killed
-    before the first of
-    them: a new run overwrites it.
+    before it had any. A new run overwrites it.
 
     Args:
       folder: Path of the output directory; it does not have to exist.
@@ -107,9 +108,8 @@ class RunState:
         """
         self._check()
         if not self.is_resumed:
-            self._write(
-                self._started_with | ({CHANGEABLE: self._may_change} if self._may_change else {})
-            )
+            changeable = {CHANGEABLE: self._may_change} if self._may_change else {}
+            self._write(self._started_with | changeable)
             return
         existing = read_json_object(self._path)
         before = existing.get(CHANGEABLE, {})
@@ -130,10 +130,8 @@ class RunState:
 
     def finish(self, part, value):
         """Writes the JSON value of a finished part, and the settings if the run has not begun."""
-        self._write(
-            (read_json_object(self._path) if self.is_resumed else self._started_with)
-            | {part: value}
-        )
+        existing = read_json_object(self._path) if self.is_resumed else self._started_with
+        self._write(existing | {part: value})
 
     def _check(self):
         if not self.is_resumed:
@@ -164,10 +162,10 @@ class RunState:
 
 
 def fingerprint(paths, is_complete=False):
-    """Returns a dict that identifies files by number, names without directory, sizes in bytes, and
-    contents.
+    """Returns a dict that identifies files by their number, names, sizes, and contents.
 
-    The contents are the first SAMPLE_BYTES of all files together or, with `is_complete`, all bytes.
+    The names are without directories, the sizes in bytes. The contents are the first SAMPLE_BYTES
+    of all files together or, with `is_complete`, all bytes.
     """
     sizes = [files.at(path).size() for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]

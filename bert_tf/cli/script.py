@@ -1,7 +1,7 @@
-"""The common start and end of all scripts: quiet TensorFlow, and one line and status 1 for invalid
-user input.
+"""The common start and end of all scripts.
 
-A script consists of its settings and the module of its job, which has a function `run(settings)`:
+TensorFlow is quiet, and invalid user input ends a script with one line and status 1. A script
+consists of its settings and the module of its job, which has a function `run(settings)`:
 
     COMMAND = script.Command(FineTuningSettings(), "run.finetuning.job")
 
@@ -37,6 +37,8 @@ CLOSED_PIPE = 141  # Status in a shell of a process that wrote to a closed pipe.
 # TensorFlow's messages: location in the graph, and tensors for which memory was insufficient.
 IN_GRAPH = re.compile(r"\{\{.*?\}\}\s*|\s*\[Op:\w+\].*")
 ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and type (\w+)")
+
+HELP_FLAGS = {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"}
 
 LONGEST_LINE = 300  # Maximum number of characters of an error message, including the script's name.
 
@@ -89,17 +91,17 @@ class Command:
 
         The exit status of the process is:
           INPUT_ERROR, after one line on standard error: for an unknown or invalid flag, an
-          InputError, a file or
-            standard output that cannot be read or written, by Python or TensorFlow, or insufficient
-            memory.
+            InputError, a file or standard output that cannot be read or written, by Python or
+            TensorFlow, or insufficient memory.
           LOST_WORKER, after one line on standard error: if another process of the same training run
-          ended. INTERNAL_ERROR, after a traceback and a line that asks to report it: for any other
-          exception.
+            ended.
+          INTERNAL_ERROR, after a traceback and a line that asks to report it: for any other
+            exception.
           endings.INTERRUPTED: for Ctrl-C.
           endings.TERMINATED: for SIGTERM; partial files are removed, as after Ctrl-C. (Training
             saves a checkpoint first.)
           CLOSED_PIPE, without a message: if the reader of the output, such as `head`, has closed
-          the pipe.
+            the pipe.
           0: otherwise, also for --help.
         """
         for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
@@ -113,22 +115,11 @@ class Command:
     def _parse_flags(self, argv):
         try:
             "".join(argv).encode()
-            if asked := {
-                "-help",
-                "--help",
-                "-helpshort",
-                "--helpshort",
-                "-helpfull",
-                "--helpfull",
-            } & set(argv[1:]):
-                print(
-                    usage.write_help(
-                        sys.modules["__main__"].__doc__,
-                        self.settings,
-                        self.only,
-                        is_full="helpfull" in asked.pop(),
-                    )
-                )
+            requested = HELP_FLAGS & set(argv[1:])
+            if requested:
+                purpose = sys.modules["__main__"].__doc__
+                is_full = "helpfull" in requested.pop()
+                print(usage.write_help(purpose, self.settings, self.only, is_full))
                 sys.stdout.flush()
                 sys.exit(0)
             return flags.FLAGS(argv)
@@ -142,7 +133,7 @@ class Command:
     def _run_guarded(self, argv):
         """Runs `main(argv)`, and ends the process as `run` describes.
 
-        Argv[1:]: arguments that are not flags.
+        `argv[1:]` are the arguments that are not flags.
         """
         if len(argv) > 1 and not self._arguments:
             _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
@@ -166,16 +157,15 @@ class Command:
     def main(self, argv):
         """Resolves the settings, then imports and runs the job.
 
-        Argv: arguments that are not flags, after argv[0].
+        `argv[1:]` are the arguments that are not flags.
         """
         settings = self.resolve(argv[1:])
         with roles.lock_outputs(settings):
             # Python would search TensorFlow's modules again and again while it imports them.
             gc.disable()
             try:
-                job = importlib.import_module(
-                    self.job(settings) if callable(self.job) else self.job
-                )
+                module = self.job(settings) if callable(self.job) else self.job
+                job = importlib.import_module(module)
                 gc.freeze()  # and afterwards
             finally:
                 gc.enable()
@@ -184,16 +174,16 @@ class Command:
     def resolve(self, arguments=()):
         """Returns the effective settings for parsed flags; see bert_tf.cli.resolution."""
         for field, _ in self.settings.fields():
-            if field.metadata["recipes"] and (
-                recipe := setting_flags.get_explicit().get(field.name)
-            ):
-                print(setting_flags.use_recipe(recipe, field.metadata["recipes"][recipe]))
+            recipes = field.metadata["recipes"]
+            if not recipes:
+                continue
+            recipe = setting_flags.get_explicit().get(field.name)
+            if recipe:
+                print(setting_flags.use_recipe(recipe, recipes[recipe]))
         settings = setting_flags.read(self.settings)
         if arguments:
-            named = settings.values()[self._arguments]
-            settings = settings.replace_values(
-                {self._arguments: ",".join([*arguments, named or ""])}
-            )
+            named = settings.values()[self._arguments] or ""
+            settings = settings.replace_values({self._arguments: ",".join([*arguments, named])})
         model_files = ModelFiles(resolution.find_checkpoints(settings))
         return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
 
@@ -204,8 +194,7 @@ def announce(text):
 
 
 def warn(text):
-    """Prints a message of the library to standard error, with names of arguments in it as this
-    script's flags."""
+    """Prints a message like `announce`, but to standard error."""
     print(to_flag_names(str(text)), file=sys.stderr)
 
 
@@ -236,8 +225,10 @@ def _end_after_output(error):
 
 
 def to_flag_names(text):
-    """Replaces backquoted argument names in a message of the library with this script's flags,
-    also --noNAME."""
+    """Replaces backquoted argument names in a library message with this script's flags.
+
+    `noNAME` becomes --noNAME.
+    """
     return re.sub(
         r"`((?:no)?(\w+))`",
         lambda match: f"--{match[1]}" if {match[1], match[2]} & {*flags.FLAGS} else match[0],
@@ -246,8 +237,7 @@ def to_flag_names(text):
 
 
 def prepare_tensorflow():
-    """Hides TensorFlow's own messages, and sets the libraries that it computes and reads gs://
-    with.
+    """Hides TensorFlow's own messages, and configures its matrix multiplications and gs:// client.
 
     TensorFlow reads the environment, whose existing settings are kept, when it is imported: call
     this first.
@@ -268,8 +258,7 @@ def prepare_tensorflow():
 
 
 def _is_input_error(error):
-    """Returns whether an error is about a user's input, a file that cannot be read or written,
-    or machine limits."""
+    """Returns whether an error is about a user's input, files, or the limits of the machine."""
     if isinstance(error, (InputError, OSError, MemoryError)):
         return True
     tensorflow = sys.modules.get("tensorflow")

@@ -1,6 +1,6 @@
 """Settings: frozen dataclasses whose fields have a default, a help text, bounds, and rules.
 
-They define flags.
+Flags are defined from them:
 
     @dataclasses.dataclass(frozen=True)
     class StepSettings(Settings):
@@ -54,8 +54,7 @@ def setting(
         must be finite.
       most: Maximum absolute value of an integer without bounds; not shown by --help.
       choices: Allowed values of a str.
-      repeated: Whether the flag of a tuple of str is repeated for each, instead of separating them
-        with commas.
+      repeated: Whether the flag of a tuple of str is repeated for each, instead of using commas.
       needs: Condition, or tuple of conditions, without which only the default is allowed.
       not_with: Condition, or tuple of conditions, with which only the default is allowed. The
         message can contain an alternative, which follows "; ".
@@ -64,8 +63,7 @@ def setting(
         the first condition is met.
       role: Role of a path, from bert_tf.cli.roles.
       source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
-      recipes: Dict of choice -> dict of other settings and their values, for settings that are not
-        set explicitly.
+      recipes: Dict of choice -> dict of values of other settings that are not set explicitly.
       changeable: Whether a resumed run may have another value, which it reports; None if it is not
         part of a run, like the steps of a job. See bert_tf.cli.run_state.
       rare: Whether only --helpfull shows the flag.
@@ -83,13 +81,20 @@ def setting(
             "recipes": recipes,
             "changeable": changeable,
             "rare": rare,
-            "needs": conditions.parse_all(needs),
-            "not_with": conditions.parse_advice(not_with),
-            "is_required": bool(required),
-            "required": conditions.parse_required(required),
             "role": role,
+            **_parse_rules(needs, not_with, required),
         },
     )
+
+
+def _parse_rules(needs, not_with, required):
+    """Returns the metadata for the rules of a field; for the arguments, see `setting`."""
+    return {
+        "needs": conditions.parse_all(needs),
+        "not_with": conditions.parse_advice(not_with),
+        "is_required": bool(required),
+        "required": conditions.parse_required(required),
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,9 +146,10 @@ class Settings:
             name for base in cls.__mro__ for name in vars(base).get("outer_settings", ())
         } | fields.keys()
         for field in fields.values():
-            if field.default_factory is not dataclasses.MISSING and isinstance(
-                group := field.default_factory(), Settings
-            ):
+            if field.default_factory is dataclasses.MISSING:
+                continue
+            group = field.default_factory()
+            if isinstance(group, Settings):
                 known |= group.values().keys()
         rules = [
             (name, conditions.parse(text))
@@ -182,15 +188,11 @@ class Settings:
         return self
 
     def check_files(self):
-        """Hook for subclasses: raises InputError for files that contradict the values, after
-        these are resolved."""
+        """Hook for subclasses: raises InputError for files that contradict the resolved values."""
 
     @property
     def checkpoint(self):
-        """(setting, path) of the checkpoint next to which unset values are searched.
-
-        None without one.
-        """
+        """(setting, path) of the checkpoint whose directory supplies unset values, or None."""
         path = self.values().get(self.checkpoint_setting)
         return (self.checkpoint_setting, path) if path else None
 
@@ -228,8 +230,10 @@ class Settings:
         return {field.name: value for field, value in self.fields()}
 
     def replace_values(self, values):
-        """Returns settings with other values, a dict of name -> value, in any group that has a
-        field with that name."""
+        """Returns settings with other values: in each group, for its fields that `values` names.
+
+        `values` is a dict of name -> value.
+        """
         new = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -260,8 +264,7 @@ def _check_bounds(field, value):
 
 
 def check_rules(settings):
-    """Raises InputError if a setting lacks one that it requires, or has one that it cannot be
-    combined with."""
+    """Raises InputError if a setting lacks one that it requires, or contradicts another one."""
     fields = list(settings.fields())
     needs_of_groups = {
         field.name: conditions.parse_all(text)

@@ -1,5 +1,4 @@
-"""The text of --help: the purpose of a script, and its flags by the groups of settings that they
-belong to."""
+"""The text of --help: the purpose of a script, and its flags by groups of settings."""
 
 import dataclasses
 import re

@@ -1,6 +1,4 @@
-"""Reads files, and writes files that appear under their names only when they are complete.
-
-Local or remote.
+"""Local and remote files, which appear under their names only when they are complete.
 
 A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) or of one that
 TensorFlow supports, such as gs:// (`remote.Remote`). `at(path)` returns the object of either class

@@ -60,7 +60,7 @@ class AnyPath:
     def modified_ns(self):
         """Returns the time of the last write to the file, in nanoseconds since 1970.
 
-        If local, in whole seconds.
+        For local files, it is a number of whole seconds.
         """
         return self.stat(required=True).modified_ns
 
@@ -100,25 +100,24 @@ class Local(AnyPath):
         return os.path.realpath(self.path)
 
     def names(self):
-        """Returns the names of the files and directories in the directory, sorted.
+        """Returns the sorted names of the files and directories in the directory.
 
-        OSError if it does not exist.
+        Raises OSError if it does not exist.
         """
         return sorted(os.listdir(self.path))
 
     def files_below(self):
-        """Returns the sorted paths of all files in the directory and its subdirectories, without
-        hidden ones.
+        """Returns the sorted paths of all files below the directory, without hidden ones.
 
-        It does not enter local directories that are links. Raises OSError if a directory cannot be
+        Does not enter local directories that are links. Raises OSError if a directory cannot be
         read.
         """
 
+        # By default, os.walk ignores errors.
         def stop(error):
             raise error
 
         found = []
-        # Which ignores errors by default.
         for parent, folders, names in os.walk(self.path, onerror=stop):
             folders[:] = [name for name in folders if not name.startswith(".")]
             found.extend(os.path.join(parent, name) for name in names if not name.startswith("."))
@@ -160,10 +159,8 @@ class Local(AnyPath):
     def local_copy(self):
         """Returns a context with the path of a local copy of the file with the same name.
 
-        A local file is not copied.
-
         For code that can only read local files, for example with memory maps, which outlive the
-        copy. Copies are temporary files (environment variable TMPDIR).
+        copy. Copies are temporary files (environment variable TMPDIR). A local file is not copied.
         """
         return contextlib.nullcontext(self.path)
 
@@ -177,10 +174,10 @@ class Local(AnyPath):
 
     @contextlib.contextmanager
     def new_local_file(self):
-        """Provides the name of a local file to write in a context, which becomes the file
-        afterward.
+        """Provides the name of a local file to write in a context.
 
-        For code that cannot write to an open file. Raises the errors of `writing.new_file`.
+        The local file then becomes the file. For code that cannot write to an open file. Raises the
+        errors of `writing.new_file`.
         """
         try:
             yield self.path + PARTIAL_SUFFIX
@@ -194,7 +191,7 @@ class Local(AnyPath):
 
     @contextlib.contextmanager
     def new_folder(self):
-        """See `writing.new_folder`."""
+        """Provides an empty local directory to fill in a context; see `writing.new_folder`."""
         partial = self.path + PARTIAL_SUFFIX
         try:
             _make_empty(partial, self.path)
@@ -205,10 +202,10 @@ class Local(AnyPath):
 
     @contextlib.contextmanager
     def new_files(self):
-        """See `writing.new_files`."""
+        """Provides an empty local directory for files in a context; see `writing.new_files`."""
         existed = os.path.isdir(self.path)
-        # Inside, since another directory can be on another file system, to which files cannot be
-        # renamed.
+        # Inside the directory, since another one can be on another file system, from which files
+        # cannot be renamed.
         unfinished = os.path.join(self.path, PARTIAL_SUFFIX)
         try:
             _make_empty(unfinished, self.path)
@@ -237,13 +234,13 @@ class Local(AnyPath):
         try:
             with convert_write_errors(self.path):
                 # Removes all old files first, so that none is ever read together with a new one.
-                for before, after in ((self.path, replaced), (source, self.path)):
-                    for paths in (
-                        (os.path.join(before, name), os.path.join(after, name)) for name in names
-                    ):
-                        if os.path.lexists(paths[0]):
-                            os.replace(*paths)
-                            moved.append(paths)
+                for from_folder, to_folder in ((self.path, replaced), (source, self.path)):
+                    for name in names:
+                        before = os.path.join(from_folder, name)
+                        after = os.path.join(to_folder, name)
+                        if os.path.lexists(before):
+                            os.replace(before, after)
+                            moved.append((before, after))
         except BaseException:
             for before, after in reversed(moved):
                 os.replace(after, before)
@@ -262,9 +259,9 @@ def convert_write_errors(subject):
 
 
 def _make_empty(folder, subject):
-    """Creates a local directory, instead of a leftover of a killed process.
+    """Creates a local directory, and first removes one that a killed process left.
 
-    `subject`: See `convert_write_errors`.
+    For `subject`, see `convert_write_errors`.
     """
     shutil.rmtree(folder, ignore_errors=True)
     with convert_write_errors(subject):

@@ -13,9 +13,7 @@ LOCKS = "/proc/locks"  # Process of each lock on Linux.
 
 @contextlib.contextmanager
 def lock_output(argument, path):
-    """Prevents other processes of this machine from writing to an output within a context.
-
-    Ignores remote outputs.
+    """Prevents other processes of this machine from writing to a local output within a context.
 
     A directory itself is locked. For a file, or a directory that does not exist yet, .NAME.lock
     exists next to it until the end of the context. A leftover lock file of a killed process is
@@ -33,21 +31,19 @@ def lock_output(argument, path):
         yield
         return
     is_folder = os.path.isdir(path)
-    lock = (
-        path
-        if is_folder
-        else os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.lock")
-    )
+    if is_folder:
+        lock = path
+    else:
+        lock = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.lock")
     with convert_write_errors(path):
         descriptor = os.open(lock, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            subject = f"`{argument}`={path}" if argument else path
             raise InputError(
-                (f"`{argument}`={path}" if argument else path)
-                + f": locked by {_holder(descriptor)}; "
-                "wait until it finishes, or stop it"
+                f"{subject}: locked by {_holder(descriptor)}; wait until it finishes, or stop it"
             ) from None
         except OSError:  # a file system without locks
             pass
@@ -66,7 +62,7 @@ def _holder(descriptor):
     inode = str(os.fstat(descriptor).st_ino)
     with contextlib.suppress(OSError), open(LOCKS, encoding="ascii") as file:
         for line in file:
-            # Number: FLOCK ADVISORY WRITE process device:device:inode start end.
+            # The fields are "number: FLOCK ADVISORY WRITE process device:device:inode start end".
             fields = line.split()
             if fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode:
                 return f"process {fields[4]}"

@@ -48,8 +48,9 @@ class LineDecoder:
             return line.decode(encoding, "ignore")
 
     def lines(self, file, path):
-        """Yields the decoded lines of an open file, without a byte-order mark, and with their line
-        ends.
+        """Yields the decoded lines of an open file with their line ends.
+
+        Removes a byte-order mark.
 
         Raises:
           InputError: See `check_text`.
@@ -60,8 +61,7 @@ class LineDecoder:
             yield self(line, not number)
 
     def tell(self, path):
-        """Prints a message to standard error if bytes of a file were dropped, with the number of
-        lines."""
+        """Prints a message to standard error if bytes were dropped in lines of a file."""
         if self.num_garbled:
             print(f"{path}: {describe_dropped_bytes(self.num_garbled)}", file=sys.stderr)
 
@@ -90,7 +90,7 @@ def describe_dropped_bytes(num_lines):
 def read_lines(path, decoder):
     """Reads the lines of a text file, a list of str without line ends, \\n or \\r\\n.
 
-    Decoder: LineDecoder.
+    `decoder` is a LineDecoder.
     """
     return [
         line.removesuffix("\n").removesuffix("\r")
@@ -107,7 +107,7 @@ def read_text(path):
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # The decoder removes the mark first.
+        # The decoder removes the byte-order mark first.
         number = len(content) - len(error.object) + error.start + 1
         raise InputError(
             f"{os.fsdecode(path)}: byte {number:,} is 0x{error.object[error.start]:02x}, which is "
@@ -123,8 +123,7 @@ def read_json(path):
     text = read_text(path)
     try:
         return json.loads(text)
-    # JSONDecodeError, or the error for integers with too many digits for Python.
-    except ValueError as error:
+    except ValueError as error:  # JSONDecodeError, or an integer with too many digits for Python
         raise InputError(f"{os.fsdecode(path)}: is not JSON: {error}") from error
     except RecursionError as error:
         raise InputError(f"{os.fsdecode(path)}: the JSON is nested too deeply") from error
@@ -141,6 +140,8 @@ def read_json_object(path):
 
 
 def replace_surrogates(text):
-    """Returns a text that UTF-8 can encode: replaces half surrogate pairs by a character that is
-    in no vocabulary."""
+    """Replaces each half of a surrogate pair, which UTF-8 cannot encode.
+
+    The replacement is a character that is in no vocabulary.
+    """
     return text if text.isascii() else _LONE_SURROGATE.sub(_STAND_IN, text)

@@ -1,9 +1,8 @@
 """TensorFlow's file systems, such as gs://.
 
-Each error is an OSError with the path and a readable reason.
-
-The client of a bucket is called as little as possible: each call is a network request. Each file
-system has its own error texts; this module recognizes those of TensorFlow's gs:// client.
+Each error is an OSError with the path and a readable reason. The client of a bucket is called as
+little as possible: each call is a network request. Each file system has its own error texts; this
+module recognizes those of TensorFlow's gs:// client.
 """
 
 import collections
@@ -33,20 +32,20 @@ _LONGEST_REASON = 300  # Maximum number of characters: a server can respond with
 
 
 def is_remote(path):
-    """Returns whether a path belongs to a file system that TensorFlow supports and Python does
-    not, such as gs://."""
+    """Returns whether only TensorFlow, not Python, supports a path's file system, such as gs://."""
     return "://" in os.fsdecode(path)
 
 
 def at(path):
-    """Returns a path, str, bytes, or os.PathLike, as `Local` or `Remote`, to query it and what
-    it contains."""
+    """Returns the `Local` or `Remote` object of a path: str, bytes, or os.PathLike."""
     return (Remote if is_remote(path) else Local)(os.fsdecode(path))
 
 
 def check_no_pattern(path, argument=None):
-    """Raises InputError for a path of a checkpoint, the value of an argument, that TensorFlow
-    takes for a pattern."""
+    """Raises InputError if TensorFlow would take the path of a checkpoint for a pattern.
+
+    The error names the argument with this path, if it is not None.
+    """
     if found := _PATTERN.search(os.fsdecode(path)):
         subject = f"`{argument}`={path}" if argument else path
         raise InputError(
@@ -56,8 +55,10 @@ def check_no_pattern(path, argument=None):
 
 
 def folders_among(paths):
-    """Returns the set of paths that are directories, with one request per directory of an object
-    store."""
+    """Returns the set of those paths that are directories.
+
+    For an object store, this takes one request per directory that contains paths.
+    """
     by_parent = collections.defaultdict(list)
     for path in map(os.fsdecode, paths):
         by_parent[os.path.dirname(path)].append(path)
@@ -74,9 +75,8 @@ def folders_among(paths):
 class Remote(AnyPath):
     """A path of a file system that TensorFlow supports and Python does not, such as gs://.
 
-    See `Local`.
-
-    Files are collected in a local temporary directory, and uploaded when they are complete.
+    Its methods are described in `Local`. Files are collected in a local temporary directory, and
+    uploaded when they are complete.
     """
 
     def __init__(self, path):
@@ -84,7 +84,7 @@ class Remote(AnyPath):
         self.is_store = path.partition("://")[0] in OBJECT_STORES
 
     def stat(self, required=False):
-        """See `Local.stat`.
+        """Returns the Status, or None if nothing exists; see `Local.stat`.
 
         Raises OSError if the bucket or the file system does not exist or is not accessible.
         """
@@ -121,8 +121,10 @@ class Remote(AnyPath):
         return sorted(found)
 
     def folders(self):
-        """Returns the set of the paths of the directories in this directory of an object store,
-        with one request."""
+        """Returns the paths of the directories in this directory of an object store, a set.
+
+        This takes one request.
+        """
         return {
             f"{self.path}/{name.rstrip('/')}" for name in self._children() if name.endswith("/")
         }
@@ -171,8 +173,10 @@ class Remote(AnyPath):
                 Remote(self.path + PARTIAL_SUFFIX).remove()
 
     def upload(self, local):
-        """Copies a local file to this path in one call, which Ctrl-C cannot interrupt and leave
-        a partial file."""
+        """Copies a local file to this path in one call.
+
+        Ctrl-C cannot interrupt the call, and so cannot leave a partial file.
+        """
         name = self.path if self.is_store else self.path + PARTIAL_SUFFIX
         self.discard()  # some file systems do not truncate a file that is opened again
         try:
@@ -195,7 +199,7 @@ class Remote(AnyPath):
 
     @contextlib.contextmanager
     def new_files(self):
-        """See `writing.new_files`."""
+        """Provides an empty local directory for files in a context; see `writing.new_files`."""
         with tempfile.TemporaryDirectory() as unfinished:
             yield unfinished
             self._receive(unfinished)
@@ -262,8 +266,10 @@ class Reader(io.RawIOBase):
 
 @contextlib.contextmanager
 def convert_errors(path, done):
-    """Provides `tf.io.gfile` in a context and converts its errors to OSErrors: "PATH: cannot be
-    DONE: WHY"."""
+    """Provides `tf.io.gfile` in a context, and converts its errors to OSErrors.
+
+    Their messages are "PATH: cannot be DONE: WHY".
+    """
     bucket = _BUCKET.match(path)
     if bucket and not _BUCKET_NAME.fullmatch(bucket[1]):
         raise OSError(
@@ -283,8 +289,7 @@ def convert_errors(path, done):
 
 
 def _reason(error):
-    """Returns the reason for TensorFlow's error, in one line: a server's message, or that of
-    TensorFlow."""
+    """Returns the reason for TensorFlow's error in one line, which can be a server's message."""
     reason = " ".join((error.message or "").split()) or type(error).__name__
     if response := _RESPONSE.search(error.message or ""):
         with contextlib.suppress(TypeError, ValueError, KeyError):  # not a JSON response

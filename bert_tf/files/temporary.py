@@ -1,5 +1,4 @@
-"""The temporary files of a process, in a directory that a later process removes if this one was
-killed."""
+"""The temporary files of a process, which a later process removes if this one was killed."""
 
 import contextlib
 import fcntl
@@ -15,12 +14,11 @@ _UNLOCKED_PREFIX = ".unlocked-"
 
 @contextlib.contextmanager
 def use_temporary_directory():
-    """Makes Python put temporary files into a directory of this process within a context, and
-    removes it afterward.
+    """Makes Python put temporary files into a directory of this process within a context.
 
-    It is in the current directory for temporary files, and locked as long as the process lives.
-    First, directories that killed processes of this user left there are removed. If no directory
-    can be created, nothing changes.
+    The directory is in the current directory for temporary files, locked as long as the process
+    lives, and removed after the context. First, directories that killed processes of this user left
+    there are removed. If no directory can be created, nothing changes.
     """
     before = tempfile.tempdir
     folder = None
@@ -42,8 +40,7 @@ def use_temporary_directory():
 
 
 def _make_locked(above):
-    """Creates a directory in `above` that belongs to this process until it closes the lock or ends
-    in any way.
+    """Creates a directory in `above` that is locked until this process closes the lock or ends.
 
     Returns:
       Path of the directory, and file descriptor of the lock; raises OSError if one of them cannot
@@ -65,8 +62,7 @@ def _make_locked(above):
 
 
 def _remove_unlocked(above):
-    """Removes directories of this user that `_make_locked` created there and whose processes
-    have ended."""
+    """Removes this user's directories from `_make_locked` in `above` whose processes have ended."""
     with os.scandir(above) as entries:
         left = [
             entry.path

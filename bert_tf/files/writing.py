@@ -19,11 +19,10 @@ from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 @contextlib.contextmanager
 def new_file(path, mode="w", newline=None):
-    """Opens a file that appears under `path`, or replaces a file of that name, when the block ends
-    without an error.
+    """Opens a file that appears under `path` when the block ends without an error.
 
-    After an error, such as Ctrl-C, the old file is unchanged. Two processes must not write to one
-    path at a time.
+    It then replaces an old file of that name. After an error, such as Ctrl-C, the old file is
+    unchanged. Two processes must not write to one path at a time.
 
     Args:
       path: Path of the file. Its directory must exist, except in an object store.
@@ -49,7 +48,12 @@ def new_file(path, mode="w", newline=None):
 
 
 def to_json(path, value, **options):
-    """Formats a value as JSON, like json.dumps. `path`: the file that will contain it, for errors.
+    """Formats a value as JSON, like json.dumps.
+
+    Args:
+      path: Path of the file that will contain the text, for errors.
+      value: Value for json.dumps.
+      **options: Options of json.dumps.
 
     Raises:
       InputError: If the value contains a number that is not finite, which JSON does not support.
@@ -87,13 +91,12 @@ def new_folder(path):
 
 
 def new_files(folder):
-    """Returns a context with an empty local directory for files that then move into `folder`, all
-    or none.
+    """Returns a context with an empty local directory for files that then move into `folder`.
 
-    They overwrite files with the same names. After an error, `folder` is unchanged. Two processes
-    must not write to one folder at a time. To a remote directory, files are uploaded in the order
-    of their names, after all old ones are
-    removed: the last one can describe the others. After an error in an upload, none of them exists.
+    All of them move, or none. They overwrite files with the same names. After an error, `folder` is
+    unchanged. Two processes must not write to one folder at a time. To a remote directory, files
+    are uploaded in the order of their names, after all old ones are removed: the last one can
+    describe the others. After an error in an upload, none of them exists.
 
     Args:
       folder: Path of the directory; created if it does not exist.
@@ -105,8 +108,10 @@ def new_files(folder):
 
 
 def is_empty(folder):
-    """Returns whether a directory does not exist, or contains only the unfinished files of a
-    killed process."""
+    """Returns whether a directory has no files, except unfinished ones of a killed process.
+
+    This includes a directory that does not exist.
+    """
     return all(name.endswith(PARTIAL_SUFFIX) for name in at(folder).names_if_dir())
 
 

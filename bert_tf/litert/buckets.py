@@ -1,8 +1,8 @@
-"""Runs any number of rows of any length through graphs of fixed shapes, one per bucket of batch
-size and length.
+"""Runs any number of rows of any length through graphs of fixed shapes.
 
-Rows are sorted by length and split into batches with the minimum cost. A batch costs its positions,
-including padding, and a constant for the call.
+There is a graph for each bucket, a batch size and a length. Rows are sorted by length and split
+into batches with the minimum cost. A batch costs its positions, including padding, and a constant
+for the call.
 
 LiteRT's older Interpreter would repack the weights for each graph of a file on its first use, which
 takes seconds and hundreds of megabytes. CompiledModel has a cache of packed weights that all graphs
@@ -14,6 +14,7 @@ import contextlib
 import functools
 import os
 import threading
+import typing
 
 import numpy as np
 from ai_edge_litert.compiled_model import CompiledModel
@@ -40,13 +41,17 @@ CREATION = threading.Lock()  # standard error and the environment belong to the 
 
 
 class Buckets:
-    """The graphs of a file, behind a lock: threads take turns, and weights and memory exist
-    once."""
+    """The graphs of a file, which threads use in turns.
+
+    So weights and memory exist once.
+    """
 
     def __init__(self, path, num_threads=None):
-        """Args: path: local .tflite file.
+        """Opens the graphs.
 
-        Num_threads: int, threads per matrix multiplication, None for all cores.
+        Args:
+          path: Path of a local .tflite file.
+          num_threads: int. Threads per matrix multiplication; None for all cores.
         """
         try:
             self._graphs = open_graphs(path, num_threads or processor.count_cores())
@@ -73,42 +78,48 @@ class Buckets:
         """
         results = [None] * len(rows)
         by_length = sorted(range(len(rows)), key=lambda number: len(rows[number].ids))
-        for size, length, start, end in plan(
-            [len(rows[number].ids) for number in by_length], self._batch_sizes
-        ):
-            taken = by_length[start:end]
+        lengths = [len(rows[number].ids) for number in by_length]
+        for batch in plan(lengths, self._batch_sizes):
+            taken = by_length[batch.start : batch.end]
             features = {
-                name: np.zeros([size, length], np.int32)
+                name: np.zeros([batch.size, batch.length], np.int32)
                 for name in ("input_ids", "input_mask", "segment_ids")
             }
             for index, number in enumerate(taken):
                 row = rows[number]
-                count = len(rows[number].ids)
+                count = len(row.ids)
                 features["input_ids"][index, :count] = row.ids
                 features["input_mask"][index, :count] = 1
                 features["segment_ids"][index, :count] = row.segments
-            outputs = self._call(f"{ROWS}{size}x{length}", features)
+            outputs = self._call(f"{ROWS}{batch.size}x{batch.length}", features)
             for index, number in enumerate(taken):
                 results[number] = {name: value[index] for name, value in outputs.items()}
         return results
 
     def run_head(self, vectors):
-        """Runs a masked LM's head.
+        """Runs a masked LM's head on float32 [N, H], N at least 1.
 
-        Float32 [N, H] -> dict of name -> array [N, ...], N at least 1.
+        Returns:
+          Dict of name -> array [N, ...].
         """
         parts = []
-        for size, _, start, end in plan([1] * len(vectors), {1: self._head_sizes}):
-            batch = np.zeros([size, vectors.shape[1]], np.float32)
-            batch[: end - start] = vectors[start:end]
-            outputs = self._call(f"{HEAD}{size}", {"vectors": batch})
-            parts.append({name: value[: end - start] for name, value in outputs.items()})
+        for batch in plan([1] * len(vectors), {1: self._head_sizes}):
+            count = batch.end - batch.start
+            padded = np.zeros([batch.size, vectors.shape[1]], np.float32)
+            padded[:count] = vectors[batch.start : batch.end]
+            outputs = self._call(f"{HEAD}{batch.size}", {"vectors": padded})
+            parts.append({name: value[:count] for name, value in outputs.items()})
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _call(self, name, inputs):
-        """Runs a signature on a dict of input name to an array of its shape and dtype.
+        """Runs a signature.
 
-        Returns a dict of arrays.
+        Args:
+          name: Name of the signature.
+          inputs: Dict of input name -> array of its shape and dtype.
+
+        Returns:
+          Dict of output name -> array.
         """
         with self._lock:
             if name not in self._buffers:
@@ -140,16 +151,26 @@ def _write(buffers, inputs):
         buffer.write(inputs[key])
 
 
+class Batch(typing.NamedTuple):
+    """Rows that run together."""
+
+    size: int  # Batch size of the bucket.
+    length: int  # Length of the bucket.
+    start: int  # First row.
+    end: int  # Row after the last.
+
+
 def plan(lengths, batch_sizes):
-    """Computes the batches with the minimum cost, by dynamic programming over the first 1, 2, ...
-    rows.
+    """Computes the batches with the minimum cost.
+
+    This is dynamic programming over the first 1, 2, ... rows.
 
     Args:
       lengths: Ascending list of int. Lengths of rows; none over the longest bucket.
       batch_sizes: Dict of length of a bucket to its batch sizes.
 
     Returns:
-      List of (batch size, length of the bucket, first row, row after the last).
+      List of `Batch`.
     """
     buckets = iter(sorted(batch_sizes))
     bucket = 0
@@ -160,7 +181,7 @@ def plan(lengths, batch_sizes):
         starts = {size: max(0, end - size) for size in batch_sizes[bucket]}
         best.append(
             min(
-                (best[start][0] + size * bucket + CALL, (size, bucket, start, end))
+                (best[start][0] + size * bucket + CALL, Batch(size, bucket, start, end))
                 for size, start in starts.items()
             )
         )
@@ -168,7 +189,7 @@ def plan(lengths, batch_sizes):
     end = len(lengths)
     while end:
         batches.append(best[end][1])
-        end = batches[-1][2]
+        end = batches[-1].start
     return batches[::-1]
 
 
@@ -194,18 +215,18 @@ def _environment():
 
 @contextlib.contextmanager
 def _off_first_core():
-    """Keeps threads that are created within a context off the first core, which remains for the
-    thread that calls them.
+    """Keeps threads that are created within a context off the first core.
 
-    A thread that is woken after a pause often starts on its caller's core, where both take turns: a
-    request then takes as long as with one thread.
+    That core remains for the thread that calls them. A thread that is woken after a pause often
+    starts on its caller's core, where both take turns: a request then takes as long as with one
+    thread.
     """
     if not hasattr(os, "sched_setaffinity"):  # macOS
         yield
         return
     cores = os.sched_getaffinity(0)
     if len(cores) > 1:
-        # Only this thread and threads that it creates.
+        # This affects only this thread and threads that it creates.
         os.sched_setaffinity(0, cores - {min(cores)})
     try:
         yield
@@ -215,8 +236,10 @@ def _off_first_core():
 
 @contextlib.contextmanager
 def quiet():
-    """Suppresses standard error within a context: LiteRT and its converter print a dozen lines,
-    without an option."""
+    """Suppresses standard error within a context.
+
+    LiteRT and its converter print a dozen lines, and have no option against it.
+    """
     kept = os.dup(2)
     try:
         _silence()

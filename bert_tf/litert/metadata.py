@@ -23,11 +23,19 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def append(content, metadata, vocabulary):
-    """Returns the bytes of a .tflite file with the TaskMetadata and the vocabulary, a list of
-    str, of its model."""
+    """Appends the metadata of a model to the bytes of a .tflite file.
+
+    Args:
+      content: bytes. Content of the file.
+      metadata: TaskMetadata.
+      vocabulary: List of str.
+
+    Returns:
+      bytes. The new content of the file.
+    """
     stream = io.BytesIO()
     stream.write(content)
-    # Appends; offsets are relative to the beginning of the file.
+    # Mode "a" appends an archive whose offsets are relative to the beginning of the file.
     with zipfile.ZipFile(stream, "a") as archive:
         for name, text in (
             (TASK_FILE, metadata.to_json()),

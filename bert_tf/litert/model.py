@@ -12,10 +12,9 @@ from bert_tf.tokenization.words import PlainTokenizer
 class LiteRTModel:
     """A model that export_saved_model wrote with `format`=litert.
 
-    It loads fast, since it does not use TensorFlow.
-
-    A model can be used from several threads. The file's graphs then take turns; each uses
-    `num_threads` cores. A graph is prepared on its first use, which takes a fraction of a second.
+    It loads fast, since it does not use TensorFlow. It can be used from several threads. The file's
+    graphs then take turns; each uses `num_threads` cores. A graph is prepared on its first use,
+    which takes a fraction of a second.
 
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
@@ -23,9 +22,11 @@ class LiteRTModel:
     """
 
     def __init__(self, path, num_threads=None):
-        """Args: path: local .tflite file.
+        """Opens the file.
 
-        Num_threads: int, threads per matrix multiplication, None for one per core.
+        Args:
+          path: Path of a local .tflite file.
+          num_threads: int. Threads per matrix multiplication; None for one per core.
 
         Raises:
           InputError: If the file has another format.
@@ -39,8 +40,10 @@ class LiteRTModel:
         self._buckets = Buckets(path, num_threads)
 
     def __call__(self, **texts):
-        """Responds to a request, which LoadedModel checks: lists of B str, one for each of the
-        kind's `inputs`.
+        """Responds to a request, which LoadedModel checks.
+
+        Args:
+          **texts: Lists of B str, one for each of the kind's `inputs`.
 
         Returns:
           Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature
@@ -51,8 +54,9 @@ class LiteRTModel:
         )
 
     def compute_outputs(self, features):
-        """Returns the outputs of the graphs for rows of IDs, before conversion to predictions, to
-        evaluate a model.
+        """Returns the outputs of the graphs for rows of IDs, to evaluate a model.
+
+        They are not converted to predictions.
 
         Args:
           features: Dict of input_ids, input_mask, and segment_ids, int arrays [N, S]; padding is at

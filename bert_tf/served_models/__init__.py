@@ -1,5 +1,6 @@
-"""Served models: a model of each kind of task and its tokenizer, as functions from texts to
-predictions.
+"""Served models: a model and its tokenizer as functions from texts to predictions.
+
+Each kind of task has a class:
 
     served = SERVED_MODELS[metadata.kind]
     servable = served(served.create_model(BertEncoder(config), metadata), tokenizer, metadata)

@@ -40,7 +40,9 @@ class Servable:
     model_class: ClassVar[type]
 
     def __init__(self, model, tokenizer, metadata, *, static_length=False):
-        """Args:
+        """Creates the functions for a model.
+
+        Args:
           model: Model from `create_model`. With the layers "unpadded", batches of mixed lengths are
             faster.
           tokenizer: BertTokenizer that the model was trained with. It determines the casing.
@@ -76,10 +78,10 @@ class Servable:
         self.max_seq_length = metadata.max_seq_length
         least = 4 + (self.metadata.max_query_length or 0)
         if not least <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
+            reason = " (`max_query_length` + 4)" if least > 4 else ""
             raise InputError(
-                f"`max_seq_length`={self.max_seq_length}: must be from {least}"
-                + " (`max_query_length` + 4)" * (least > 4)
-                + f" to max_position_embeddings, {self.config.max_position_embeddings}"
+                f"`max_seq_length`={self.max_seq_length}: must be from {least}{reason} to "
+                f"max_position_embeddings, {self.config.max_position_embeddings}"
             )
         labels = self.metadata.labels
         if kind.has_labels and (len(labels) or 1) != model.num_labels:
@@ -89,8 +91,15 @@ class Servable:
 
     @classmethod
     def create_model(cls, encoder, metadata):
-        """Creates the model of the kind, by default a `model_class`: BertEncoder, TaskMetadata
-        -> tf_keras.Model."""
+        """Creates the model of the kind, by default a `model_class`.
+
+        Args:
+          encoder: BertEncoder.
+          metadata: TaskMetadata.
+
+        Returns:
+          tf_keras.Model.
+        """
         del metadata
         return cls.model_class(encoder)
 
@@ -104,10 +113,10 @@ class Servable:
         raise NotImplementedError
 
     def compute_outputs(self, features):
-        """Computes the float32 outputs [B, ...] that responses are based on, for features int32 [B,
-        S] of single rows.
+        """Computes the float32 outputs [B, ...] that responses are based on.
 
-        LiteRT's graphs compute these, and `bert_tf.litert` converts them to responses.
+        LiteRT's graphs compute these for features int32 [B, S] of single rows, and `bert_tf.litert`
+        converts them to responses.
         """
         return self.model(features)
 
@@ -136,13 +145,15 @@ class Servable:
         )
 
     def signatures(self, *names):
-        """Traces the signatures with these names, by default all: dict of name -> concrete
-        function.
+        """Traces the signatures with these names, by default all.
 
         The model is traced once for all of them, which makes them smaller and faster to load:
         within this method, `answer` is one graph.
+
+        Returns:
+          Dict of name -> concrete function.
         """
-        ids = dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))
+        ids = {name: tf.TensorSpec(self.ids_shape, tf.int32) for name in FEATURES}
         functions = {
             "serving_default": (
                 self.answer_texts,
@@ -172,12 +183,8 @@ class Servable:
         rows = parse_rows(serialized)
         static = self.ids_shape[-1]
         if static:
-            checks = [
-                check(
-                    rows["input_ids"].row_lengths() <= static, f"an example is longer than {static}"
-                )
-            ]
-            rows = after(checks, rows)
+            is_short = rows["input_ids"].row_lengths() <= static
+            rows = after([check(is_short, f"an example is longer than {static}")], rows)
         return {name: to_dense(value, 0, static) for name, value in rows.items()}
 
     def example_features(self):
@@ -187,9 +194,14 @@ class Servable:
 
 
 def parse_rows(serialized):
-    """Parses serialized tf.Examples, string [B], to FEATURES, RaggedTensors int64 [B, (S)] of
-    equal row lengths."""
-    parsed = tf.io.parse_example(serialized, dict.fromkeys(FEATURES, tf.io.RaggedFeature(tf.int64)))
+    """Parses serialized tf.Examples, string [B].
+
+    Returns:
+      Dict of FEATURES: RaggedTensors int64 [B, (S)] of equal row lengths.
+    """
+    parsed = tf.io.parse_example(
+        serialized, {name: tf.io.RaggedFeature(tf.int64) for name in FEATURES}
+    )
     lengths = parsed["input_ids"].row_lengths()
     checks = [
         check(
@@ -205,8 +217,7 @@ def parse_rows(serialized):
 
 
 def trace(function, specs):
-    """Returns the concrete function of `function(**tensors)` that takes tensors by the names of
-    `specs`."""
+    """Returns the concrete function of `function(**tensors)` for the tensors that `specs` names."""
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
     # With only autograph=False, AutoGraph would search the layers for code to convert, which takes
@@ -224,12 +235,11 @@ def trace(function, specs):
 
 
 def check_features(features, config):
-    """Checks features int32 or int64 [B, S] from a client.
+    """Checks features int32 or int64 [B, S] from a client, and returns them as int32.
 
-    Returns int32, or fails with InvalidArgumentError.
-
-    Otherwise, inconsistent shapes, sequences over max_position_embeddings, and IDs out of range
-    would cause unclear errors or, on some devices, wrong predictions.
+    Invalid features fail with InvalidArgumentError. Otherwise, inconsistent shapes, sequences over
+    max_position_embeddings, and IDs out of range would cause unclear errors or, on some devices,
+    wrong predictions.
     """
     ids = features["input_ids"]
     limits = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
@@ -252,11 +262,10 @@ def check_features(features, config):
 
 
 def check(condition, message):
-    """Creates an op that fails with InvalidArgumentError and a message unless all of a bool tensor
-    is True.
+    """Creates an op that fails with a message unless all of a bool tensor is True.
 
-    The assertions of tf.debugging create a conditional and two functions each, which used to be
-    half of "ids" and "tf_example".
+    The error is an InvalidArgumentError. The assertions of tf.debugging create a conditional and
+    two functions each, which used to be half of "ids" and "tf_example".
     """
     return tf.raw_ops.Assert(condition=tf.reduce_all(condition), data=[message])
 
@@ -264,15 +273,17 @@ def check(condition, message):
 def after(checks, tensors):
     """Returns the dict `tensors`, to use after the assertions `checks` pass.
 
-    Those of eager mode, None, have passed.
+    In eager mode, assertions are None and have passed.
     """
     with tf.control_dependencies([check for check in checks if check is not None]):
         return {name: tf.identity(value) for name, value in tensors.items()}
 
 
 def check_same_size(**texts):
-    """Returns the tensors `texts`, or fails with InvalidArgumentError unless all have the same
-    number of examples."""
+    """Returns the tensors `texts`, and checks that all have the same number of examples.
+
+    Otherwise, they fail with InvalidArgumentError.
+    """
     (name, first), *others = texts.items()
     checks = [
         check(

@@ -13,11 +13,9 @@ class ServedClassifier(Servable):
 
     In addition to "was_cut", it returns:
       "label" string [B], the most likely one; "labels" string [B, L], the names in the order of
-      "probabilities"
-        float32 [B, L], which sum to 1;
+        "probabilities" float32 [B, L], which sum to 1;
       or, if it is multi-label, "labels", independent "probabilities" per label, and "has_label"
-      bool [B, L], True for
-        probabilities over one half;
+        bool [B, L], True for probabilities over one half;
       or, without labels, "value" float32 [B].
     With `window_stride` in the metadata, the prediction is for all windows of a text that is longer
     than max_seq_length; "ids" and "tf_example" take single windows.
@@ -36,7 +34,7 @@ class ServedClassifier(Servable):
         if not self.metadata.window_stride:
             return super().answer_texts(**texts)
         texts = texts.values() if len(texts) == 1 else check_same_size(**texts)
-        features, rows, was_cut = pack_windows(
+        packed = pack_windows(
             self.tokenizer,
             *map(self.tokenize, texts),
             max_seq_length=self.max_seq_length,
@@ -44,8 +42,9 @@ class ServedClassifier(Servable):
             stride=self.metadata.window_stride,
             max_windows=self.metadata.max_windows,
         )
-        logits = self.model(features)["logits"]  # [windows, L]
-        return self._answers(self.model.pool(logits, rows, tf.size(was_cut))) | {"was_cut": was_cut}
+        logits = self.model(packed.features)["logits"]  # [windows, L]
+        pooled = self.model.pool(logits, packed.rows, tf.size(packed.was_cut))
+        return self._answers(pooled) | {"was_cut": packed.was_cut}
 
     def answer(self, features):
         return self._answers(self.model(features)["logits"])

@@ -24,11 +24,9 @@ class ServedEncoder(Servable):
     @property
     def _names(self):
         """Names of the encoder's outputs that depend on trained weights."""
-        return (
-            ("pooled_output", "sequence_output")
-            if self.metadata.has_pooler
-            else ("sequence_output",)
-        )
+        if self.metadata.has_pooler:
+            return ("pooled_output", "sequence_output")
+        return ("sequence_output",)
 
     def answer(self, features):
         encoded = self.model(features)
@@ -52,7 +50,7 @@ class ServedEncoder(Servable):
 
 
 def pool_tokens(sequence_output, input_mask, pooling, normalize):
-    """See `bert_tf.tasks.encoder.pool_tokens`, in TensorFlow."""
+    """Pools token outputs in TensorFlow, like `bert_tf.tasks.encoder.pool_tokens` in NumPy."""
     mask = tf.cast(input_mask, tf.float32)[:, :, tf.newaxis]
     if pooling == "cls":
         embeddings = sequence_output[:, 0]

@@ -11,14 +11,14 @@ MOST_MASKS_OF_STATIC = 20  # The original's max_predictions_per_seq.
 
 
 class ServedMaskedLM(Servable):
-    """A BertPretrainer that takes "text" string [B], or "text_a" and "text_b" for pairs, with any
-    number of [MASK].
+    """A BertPretrainer that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
-    In addition to "was_cut", it returns the tokens `pieces` string [B, M, k], "piece_ids" int32,
-    and "probabilities" float32 of the same shape, most likely first, where M is the maximum number
-    of [MASK] per row, at least 1. Missing masks have "", [PAD], and 0. "num_masks" int32 [B] is the
-    number of masks after truncation. The masks of a pair are in the order of its tokens. With
-    static lengths, M is MOST_MASKS_OF_STATIC, and further masks are ignored.
+    Texts contain any number of [MASK]. In addition to "was_cut", it returns the tokens "pieces"
+    string [B, M, k], "piece_ids" int32, and "probabilities" float32 of the same shape, most likely
+    first, where M is the maximum number of [MASK] per row, at least 1. Missing masks have "",
+    [PAD], and 0. "num_masks" int32 [B] is the number of masks after truncation. The masks of a pair
+    are in the order of its tokens. With static lengths, M is MOST_MASKS_OF_STATIC, and further
+    masks are ignored.
 
     For pairs, if the model predicts the next sentence, it also returns "is_next" float32 [B], the
     probability that the second text follows the first. This number has no meaning for an empty
@@ -45,10 +45,7 @@ class ServedMaskedLM(Servable):
         return ragged.merge_dimensions(parts, pieces)[:, :-2]  # without two [MASK] too many
 
     def answer(self, features):
-        """Converts features int32 [B, S] to candidates and their probabilities for each [MASK].
-
-        See the class.
-        """
+        """Converts features int32 [B, S] to the outputs for each [MASK]; see the class."""
         masked = features["input_ids"] == self.tokenizer.mask_id
         num_masks = tf.reduce_sum(tf.cast(masked, tf.int32), axis=1)
         if self.static_length:
@@ -56,9 +53,8 @@ class ServedMaskedLM(Servable):
             num_masks = tf.minimum(num_masks, most)
         else:
             most = tf.maximum(tf.reduce_max(num_masks), 1)
-        # Masked columns first, from left to right.
+        # The positions [B, M] are masked columns first, from left to right.
         columns = tf.range(tf.shape(masked)[1])
-        # [B, M].
         positions = tf.math.top_k(tf.where(masked, tf.size(columns) - columns, 0), most).indices
         outputs = self.model({**features, "masked_lm_positions": positions})
         best, ids = self._best(outputs["masked_lm_logits"])  # [B, M, V] -> [B, M, k]
@@ -81,14 +77,19 @@ class ServedMaskedLM(Servable):
         return outputs
 
     def best_pieces(self, vectors):
-        """Converts states of masks float32 [N, H] to "piece_ids" int32 [N, k] and
-        "probabilities" float32 [N, k]."""
+        """Converts states of masks to the most likely tokens.
+
+        Args:
+          vectors: float32 [N, H]. Outputs of the last layer at [MASK].
+
+        Returns:
+          Dict of "piece_ids" int32 [N, k] and "probabilities" float32 [N, k].
+        """
         best, ids = self._best(self.model.masked_lm(vectors, self.model.encoder.embeddings))
         return {"piece_ids": ids, "probabilities": best}
 
     def _best(self, logits):
-        """Returns the probabilities and IDs [..., k] of the most likely tokens for logits [...,
-        V]."""
+        """Returns the probabilities and IDs [..., k] of the best tokens for logits [..., V]."""
         # The config can have more entries than the vocabulary.
         return tf.math.top_k(
             tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size], self.metadata.top_k

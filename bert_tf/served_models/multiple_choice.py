@@ -42,8 +42,11 @@ class ServedMultipleChoice(Servable):
         }
 
     def compute_outputs(self, features):
-        """Scores rows, each a text with one of its choices: int32 [B, S] -> "logits" float32 [B,
-        1]."""
+        """Scores rows int32 [B, S], each a text with one of its choices.
+
+        Returns:
+          Dict of "logits" float32 [B, 1].
+        """
         return self.model({name: value[:, tf.newaxis] for name, value in features.items()})
 
     @property
@@ -53,16 +56,13 @@ class ServedMultipleChoice(Servable):
     def parse(self, serialized):
         rows = parse_rows(serialized)
         lengths = rows["input_ids"].row_lengths()
-        checks = [
-            check(lengths == tf.reduce_max(lengths), "all examples must have the same length")
-        ]
-        # [B, C * S].
-        rows = {name: to_dense(value, 0) for name, value in after(checks, rows).items()}
+        is_equal = lengths == tf.reduce_max(lengths)
+        rows = after([check(is_equal, "all examples must have the same length")], rows)
+        rows = {name: to_dense(value, 0) for name, value in rows.items()}  # [B, C * S]
         shape = tf.shape(rows["input_ids"])
-        starts = tf.reduce_sum(
-            tf.cast(rows["input_ids"] == self.tokenizer.cls_id, tf.int32), axis=1
-        )
-        # Each begins with [CLS], which does not occur elsewhere.
+        # Each choice begins with [CLS], which does not occur elsewhere.
+        is_start = rows["input_ids"] == self.tokenizer.cls_id
+        starts = tf.reduce_sum(tf.cast(is_start, tf.int32), axis=1)
         choices = tf.maximum(tf.reduce_max(starts), 1)
         return {
             name: tf.ensure_shape(

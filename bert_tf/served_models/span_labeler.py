@@ -13,7 +13,7 @@ from bert_tf.served_models.base import Servable, check_same_size
 from bert_tf.tasks.base import MAX_WINDOWS
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization import ragged
-from bert_tf.tokenization.model_inputs import split_into_windows, to_dense
+from bert_tf.tokenization.model_inputs import Windows, split_into_windows, to_dense
 
 # Word separators of the original's `read_squad_examples`; each is replaced by the same number of
 # space bytes.
@@ -27,13 +27,13 @@ class ServedSpanLabeler(Servable):
     original's `write_predictions`, but its text is always the source of its tokens. serving_default
     returns:
       "answer" string [B], as in the context; "score" float32 [B], the sum of its start and end
-      scores; "start", "end" int32 [B], half-open, in characters (Unicode code points) of the
-      context without invalid UTF-8; "null_score_diff" float32 [B]: the score of no answer minus
-      "score". With `version_2_with_negative`, the
-        answer is "" and the span 0, 0 if this is over the threshold;
+        scores;
+      "start", "end" int32 [B], half-open, in characters (Unicode code points) of the context
+        without invalid UTF-8;
+      "null_score_diff" float32 [B]: the score of no answer minus "score". With
+        `version_2_with_negative`, the answer is "" and the span 0, 0 if this is over the threshold;
       "answers" string [B, K], "scores" float32 [B, K]: the best answers with different texts,
-      padded with ""
-        and NO_SPAN;
+        padded with "" and NO_SPAN;
       "was_cut" bool [B]: whether the question or the context was truncated.
     "ids" and "tf_example" return "start_logits" and "end_logits", float32 [B, S].
     """
@@ -43,7 +43,8 @@ class ServedSpanLabeler(Servable):
 
     def encode(self, question, context):
         """Converts string [B] each to features of all windows [W, S] and was_cut [B]."""
-        return self._encode(question, context)[2:]
+        encoded = self._encode(question, context)
+        return encoded.features, encoded.was_cut
 
     def answer(self, features):
         """Computes start_logits and end_logits, float32 [W, S], for features int32 [W, S]."""
@@ -51,24 +52,30 @@ class ServedSpanLabeler(Servable):
 
     def answer_texts(self, question, context):
         """Computes the outputs of serving_default for string [B] each; see the class."""
-        pieces, windows, features, was_cut = self._encode(question, context)
-        logits = self.answer(features)
-        spans, first, last = rank_spans(
-            windows, features, logits, pieces.ids, self.metadata.max_answer_length
+        encoded = self._encode(question, context)
+        logits = self.answer(encoded.features)
+        spans = rank_spans(
+            encoded.windows,
+            encoded.features,
+            logits,
+            encoded.pieces.ids,
+            self.metadata.max_answer_length,
         )
-        texts, starts, ends = extract_span_texts(
-            pieces, ragged.row_numbers(spans), first.values, last.values
+        sources = extract_span_texts(
+            encoded.pieces,
+            ragged.row_numbers(spans.scores),
+            spans.first.values,
+            spans.last.values,
         )
-        starts, ends, texts = (
-            to_dense(spans.with_values(value), default, N_BEST_SIZE)
-            for value, default in ((starts, 0), (ends, 0), (texts, ""))
-        )
-        scores = to_dense(spans, NO_SPAN, N_BEST_SIZE)
+        starts = to_dense(spans.scores.with_values(sources.starts), 0, N_BEST_SIZE)
+        ends = to_dense(spans.scores.with_values(sources.ends), 0, N_BEST_SIZE)
+        texts = to_dense(spans.scores.with_values(sources.texts), "", N_BEST_SIZE)
+        scores = to_dense(spans.scores, NO_SPAN, N_BEST_SIZE)
         null = tf.math.segment_min(
-            logits["start_logits"][:, 0] + logits["end_logits"][:, 0], windows.rows
+            logits["start_logits"][:, 0] + logits["end_logits"][:, 0], encoded.windows.rows
         )
         null_score_diff = null - scores[:, 0]
-        has_answer = spans.row_lengths() > 0
+        has_answer = spans.scores.row_lengths() > 0
         if self.metadata.version_2_with_negative:
             has_answer &= null_score_diff <= self.metadata.null_score_diff_threshold
         answers, answer_scores = _distinct(texts, scores, self.metadata.top_k)
@@ -80,12 +87,11 @@ class ServedSpanLabeler(Servable):
             "null_score_diff": null_score_diff,
             "answers": answers,
             "scores": answer_scores,
-            "was_cut": was_cut,
+            "was_cut": encoded.was_cut,
         }
 
     def _encode(self, question, context):
-        """Converts string [B] each to (Pieces, Windows, features int32 [W, S], was_cut bool
-        [B])."""
+        """Converts string [B] each to `EncodedContexts`."""
         question, context = check_same_size(question=question, context=context)
         query = self.tokenizer.tokenize(question)
         pieces = split_contexts(self.tokenizer, context)
@@ -95,7 +101,7 @@ class ServedSpanLabeler(Servable):
         room = self.max_seq_length - 3 - query.row_lengths()
         windows = split_into_windows(pieces.ids, room, self.metadata.doc_stride, MAX_WINDOWS)
         features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)
-        return pieces, windows, features, windows.was_cut | query_cut
+        return EncodedContexts(pieces, windows, features, windows.was_cut | query_cut)
 
 
 class Pieces(NamedTuple):
@@ -105,6 +111,31 @@ class Pieces(NamedTuple):
     ids: tf.RaggedTensor  # int32 [B, (tokens)].
     byte_starts: tf.Tensor  # int64 [P]. Half-open span of each token in its text.
     byte_ends: tf.Tensor
+
+
+class EncodedContexts(NamedTuple):
+    """Questions and contexts as inputs of the model."""
+
+    pieces: Pieces
+    windows: Windows
+    features: dict[str, tf.Tensor]  # int32 [W, S].
+    was_cut: tf.Tensor  # bool [B]. Whether the question or the context was truncated.
+
+
+class SpanTexts(NamedTuple):
+    """The source texts of spans."""
+
+    texts: tf.Tensor  # string [A].
+    starts: tf.Tensor  # int32 [A]. Half-open span in the context, in characters.
+    ends: tf.Tensor
+
+
+class RankedSpans(NamedTuple):
+    """The best spans of each context."""
+
+    scores: tf.RaggedTensor  # float32 [B, (K)]. Descending.
+    first: tf.RaggedTensor  # int64 [B, (K)]. First and last token, counted over all contexts.
+    last: tf.RaggedTensor
 
 
 def split_contexts(tokenizer, texts):
@@ -146,8 +177,7 @@ def extract_span_texts(pieces, rows, first, last):
       first, last: int64 [A]. Tokens, counted over all contexts.
 
     Returns:
-      Tuple `(texts, starts, ends)`: string [A]; int32 [A], the half-open span in the context, in
-      characters.
+      `SpanTexts`.
     """
     starts = tf.gather(pieces.byte_starts, first)
     ends = tf.gather(pieces.byte_ends, last)
@@ -156,7 +186,7 @@ def extract_span_texts(pieces, rows, first, last):
     before = tf.strings.length(
         tf.strings.substr(contexts, tf.zeros_like(starts), starts), "UTF8_CHAR"
     )
-    return (
+    return SpanTexts(
         tf.strings.regex_replace(as_written, "[ \t\r\n\u202f]+", " "),
         before,
         before + tf.strings.length(as_written, "UTF8_CHAR"),
@@ -176,8 +206,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
       max_answer_length: int. Maximum number of tokens of a span.
 
     Returns:
-      RaggedTensors [B, (K)]: float32 scores, descending; int64 first and last tokens, counted over
-      all contexts.
+      `RankedSpans`.
     """
     is_real = features["input_mask"] > 0
     num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
@@ -191,7 +220,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
         - 1
         - windows.lengths[:, tf.newaxis]
     )
-    # Within the window.
+    # From here on, the positions are within the window.
     starts = starts - begin
     ends = ends - begin
     begins = show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
@@ -221,12 +250,15 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     end = places % tf.cast(num_positions, tf.int64)
     first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
     last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
-    return [ragged.select_columns(value, scores > NO_SPAN) for value in (scores, first, last)]
+    return RankedSpans(
+        *(ragged.select_columns(value, scores > NO_SPAN) for value in (scores, first, last))
+    )
 
 
 def show_most_context(windows, positions, num_contexts):
-    """Returns whether no other window shows more context of a token (the original's
-    `_check_is_max_context`).
+    """Returns whether no other window shows more context of a token.
+
+    This is the original's `_check_is_max_context`.
 
     Args:
       windows: Windows.
@@ -255,7 +287,7 @@ def show_most_context(windows, positions, num_contexts):
 
 
 def _top_k(scores, count):
-    """See `tf.math.top_k`; returns int64 positions, which it does not support on GPUs."""
+    """Calls `tf.math.top_k`, but returns int64 positions, which it does not support on GPUs."""
     values, positions = tf.math.top_k(scores, count)
     return values, tf.cast(positions, tf.int64)
 
@@ -263,7 +295,7 @@ def _top_k(scores, count):
 def _distinct(texts, scores, count):
     """Returns the first `count` distinct texts per row and their scores.
 
-    [B, N_BEST_SIZE] -> [B, count].
+    The shapes of both are [B, N_BEST_SIZE] before, and [B, count] after.
     """
     is_same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis, :]
     earlier = (

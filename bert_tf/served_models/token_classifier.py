@@ -10,11 +10,11 @@ from bert_tf.tokenization.model_inputs import split_words, to_dense
 
 
 class ServedTokenClassifier(Servable):
-    """A BertTokenClassifier that takes "text" string [B], split into words by white space, as in
-    the training files.
+    """A BertTokenClassifier that takes "text" string [B].
 
-    A word has the label of its first token, as in section 5.3 of the paper. Longer texts are
-    divided between words into windows that are as full as possible, as in training.
+    A text is split into words by white space, as in the training files. A word has the label of its
+    first token, as in section 5.3 of the paper. Longer texts are divided between words into windows
+    that are as full as possible, as in training.
 
     serving_default returns "words" string [B, W] and "tags" string [B, W], padded with "", where W
     is the maximum number of words per row, at least 1; "scores" float32 [B, W], the probability of
@@ -33,20 +33,22 @@ class ServedTokenClassifier(Servable):
     def answer_texts(self, text):
         """Computes the outputs of serving_default for string [B]; see the class."""
         # Words may be returned to a client as JSON, which must be UTF-8.
-        # [B, (W)].
-        words = tf.strings.split(
-            tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore")
-        )
+        text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore")
+        words = tf.strings.split(text)  # [B, (W)]
         pieces = self._tokenize_words(words.values)  # [all W, (tokens)]
-        starts, stops, ids = split_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
-        features, was_cut = self.pack(ids)
+        windows = split_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
+        features, was_cut = self.pack(windows.ids)
         answer = self.answer(features)
 
         number = tf.range(pieces.nrows())
-        window = tf.searchsorted(starts, number, "right", tf.int64) - 1
-        is_tagged = number < tf.gather(stops, window)
-        # 1: [CLS].
-        first = 1 + pieces.row_starts() - tf.gather(pieces.row_starts(), tf.gather(starts, window))
+        window = tf.searchsorted(windows.starts, number, "right", tf.int64) - 1
+        is_tagged = number < tf.gather(windows.stops, window)
+        # The 1 is [CLS].
+        first = (
+            1
+            + pieces.row_starts()
+            - tf.gather(pieces.row_starts(), tf.gather(windows.starts, window))
+        )
         places = tf.stack([window, tf.where(is_tagged, first, 0)], axis=1)
         tags = tf.where(is_tagged, tf.gather_nd(answer["tags"], places), "")
         scores = tf.where(
@@ -65,7 +67,7 @@ class ServedTokenClassifier(Servable):
     def _tokenize_words(self, words):
         """Tokenizes words [N] -> RaggedTensor int32 [N, (tokens)].
 
-        [UNK] for words without any, as in training.
+        A word without tokens becomes [UNK], as in training.
         """
         ids = self.tokenizer.tokenize(words)
         unknown = tf.fill([ids.nrows(), 1], self.tokenizer.unk_id)

@@ -10,7 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.model_folder import task_metadata
 from bert_tf.served_models import SERVED_MODELS
-from bert_tf.serving.model import LoadedModel
+from bert_tf.serving.model import LoadedModel, TokenOutputs
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
 from bert_tf.tokenization import read_tokenizer
@@ -23,7 +23,7 @@ SENTENCE_ORDER = "sentence_order"
 def load_model(path, **options):
     """Loads a checkpoint of any kind of task and any format as LoadedModel.
 
-    For the arguments, see `load_servable`.
+    `options` are keyword arguments of `load_servable`.
     """
     servable = load_servable(path, **options)
     signature = servable.signatures("serving_default")["serving_default"]
@@ -33,17 +33,19 @@ def load_model(path, **options):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def encode(texts):
         features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
-        return (
-            tf.cast(encoder(features)["sequence_output"], tf.float32),
-            features["input_mask"],
-            was_cut,
+        return TokenOutputs(
+            sequence_output=tf.cast(encoder(features)["sequence_output"], tf.float32),
+            input_mask=features["input_mask"],
+            was_cut=was_cut,
         )
 
     return LoadedModel(
         servable.metadata,
         path,
         lambda texts: call_signature(signature, texts, servable.metadata),
-        lambda texts: [value.numpy() for value in encode(tf.constant(texts, tf.string))],
+        lambda texts: TokenOutputs(
+            *(value.numpy() for value in encode(tf.constant(texts, tf.string)))
+        ),
     )
 
 
@@ -58,10 +60,13 @@ def load_servable(
     dtype="float32",
     argument="init_checkpoint",
 ):
-    """Loads the checkpoint at a path, in any format, as a Servable for a TaskMetadata, a
-    BertConfig, and a vocab.txt.
+    """Loads a checkpoint in any format as a Servable.
 
     Args:
+      path: str. Path of the checkpoint.
+      metadata: TaskMetadata.
+      config: BertConfig.
+      vocab_file: str. Path of the vocab.txt.
       static_length: bool. See Servable.
       layers: str. See Fast; None for "unpadded", or "padded" with static lengths.
       dtype: str. Policy of Keras for the encoder.
@@ -88,12 +93,7 @@ def load_servable(
     )
     model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
     report = load_pretrained(model, path)
-    missing = [name for name in report.missing if kind.needs(name)]
-    if missing:
-        needed = (
-            f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model with its heads"
-        )
-        raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
+    _check_complete(kind, report, path, argument)
     # The head for ALBERT's sentence order has the same variables; the run.json of its training
     # tells it apart.
     has_next_sentence = (
@@ -109,11 +109,21 @@ def load_servable(
     return served_model(model, tokenizer, metadata, static_length=static_length)
 
 
-def detect_kind(checkpoint, config):
-    """Returns the kind of a checkpoint without a task: "masked_lm" if it has the weights of that
-    head, or "encoder".
+def _check_complete(kind, report, path, argument):
+    """Raises InputError if a checkpoint lacks weights on which predictions of a Kind depend."""
+    missing = [name for name in report.missing if kind.needs(name)]
+    if missing:
+        needed = (
+            f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model with its heads"
+        )
+        raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
 
-    With causal attention in the BertConfig, that head predicts the next token.
+
+def detect_kind(checkpoint, config):
+    """Returns the kind of a checkpoint without a task.
+
+    It is "masked_lm" if the checkpoint has the weights of that head, otherwise "encoder". With
+    causal attention in the BertConfig, that head predicts the next token.
     """
     has_head = not config.is_causal and any(
         name.startswith(MaskedLM.head_scope)

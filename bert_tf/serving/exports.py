@@ -21,14 +21,20 @@ def is_export(path):
 
 
 def find_latest_version(folder, argument="model"):
-    """Returns the directory itself, or its subdirectory with the highest version, that contains
-    a saved_model.pb."""
+    """Returns the directory that contains a saved_model.pb.
+
+    This is the directory itself, or its subdirectory with the highest version.
+
+    Args:
+      folder: Path of the directory.
+      argument: Name of the argument with this path, for error messages.
+    """
     path = saved_models.find_version(folder)
     if path is None:
         litert = _litert_in(folder)
+        advice = f"; for the LiteRT model, set the file {litert}" if litert else ""
         raise InputError(
-            f"contains no SavedModel (expected {saved_models.SAVED_MODEL_NAME})"
-            + f"; for the LiteRT model, set the file {litert}" * bool(litert),
+            f"contains no SavedModel (expected {saved_models.SAVED_MODEL_NAME}){advice}",
             argument,
             folder,
         )
@@ -38,7 +44,7 @@ def find_latest_version(folder, argument="model"):
 def read_metadata(folder, argument="model"):
     """Reads the TaskMetadata of a SavedModel without loading it.
 
-    Raises InputError if it was exported by others.
+    Raises InputError if export_saved_model did not write it.
     """
     path = os.path.join(find_latest_version(folder, argument), saved_models.TASK_PATH)
     if not files.at(path).is_file():

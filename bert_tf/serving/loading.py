@@ -1,6 +1,7 @@
 """Loads a model in any format. Imports TensorFlow only if it is required."""
 
 import os
+from typing import TypedDict, Unpack
 
 from bert_tf import files
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
@@ -25,39 +26,13 @@ from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
 
 
-def load(
-    path,
-    *,
-    kind=None,
-    bert_config_file=None,
-    vocab_file=None,
-    do_lower_case=None,
-    strip_accents=None,
-    max_seq_length=None,
-    pairs=None,
-    labels_file=None,
-    multi_label=None,
-    top_k=None,
-    doc_stride=None,
-    max_query_length=None,
-    max_answer_length=None,
-    version_2_with_negative=None,
-    null_score_diff_threshold=None,
-):
-    """Loads a model that answers raw text.
+class CheckpointOptions(TypedDict, total=False):
+    """Options of `load` for checkpoints; an export contains its own.
 
-    The options have the names of the flags of run.predict; `kind` is --task. All but `kind` and
-    `top_k` are for checkpoints, since an export contains them. None stands for the value next to
-    the checkpoint, or its default.
+    They have the names of the flags of run.predict. None stands for the value next to the
+    checkpoint, or its default.
 
-    Args:
-      path: str or os.PathLike. Local or remote (gs://): the directory or prefix of a checkpoint of
-        this project, the original BERT, Hugging Face, sentence-transformers, or the Model Garden; a
-        SavedModel that export_saved_model wrote, with or without its version (defaults to the
-        latest); or a .tflite file that it wrote, which does not require TensorFlow.
-      kind: str. Required kind of task: "classifier", "token_classifier", "span_labeler",
-        "multiple_choice", "encoder", or "masked_lm". Defaults to the kind in the model's directory,
-        otherwise to "masked_lm" for weights of that head, otherwise to "encoder".
+    Attributes:
       bert_config_file: str or os.PathLike. Config, or name of a published size.
       vocab_file: str or os.PathLike. Vocabulary.
       do_lower_case: bool. Whether to lowercase texts.
@@ -68,41 +43,75 @@ def load(
       pairs: bool. Whether an example has two texts, for classifiers, encoders, and masked LMs.
       labels_file: str or os.PathLike. File of label names, one per line, in the order of their IDs.
       multi_label: bool. Whether a text can have several labels of a classifier.
-      top_k: int. Candidates per [MASK], or answers per question; 5 by default. An export must have
-        at least as many.
       doc_stride: int. Tokens between the starts of two windows of a long context; 128 by default.
       max_query_length: int. Maximum number of tokens of a question; 64 by default.
       max_answer_length: int. Maximum number of tokens of an answer; 30 by default.
       version_2_with_negative: bool. Whether a question can have no answer.
       null_score_diff_threshold: float. Score difference above which a question has no answer; 0 by
         default.
+    """
+
+    bert_config_file: str | os.PathLike | None
+    vocab_file: str | os.PathLike | None
+    do_lower_case: bool | None
+    strip_accents: bool | None
+    max_seq_length: int | None
+    pairs: bool | None
+    labels_file: str | os.PathLike | None
+    multi_label: bool | None
+    doc_stride: int | None
+    max_query_length: int | None
+    max_answer_length: int | None
+    version_2_with_negative: bool | None
+    null_score_diff_threshold: float | None
+
+
+def load(path, *, kind=None, top_k=None, **options: Unpack[CheckpointOptions]):
+    """Loads a model that answers raw text.
+
+    Args:
+      path: str or os.PathLike. Local or remote (gs://): the directory or prefix of a checkpoint of
+        this project, the original BERT, Hugging Face, sentence-transformers, or the Model Garden; a
+        SavedModel that export_saved_model wrote, with or without its version (defaults to the
+        latest); or a .tflite file that it wrote, which does not require TensorFlow.
+      kind: str. Required kind of task: "classifier", "token_classifier", "span_labeler",
+        "multiple_choice", "encoder", or "masked_lm". Defaults to the kind in the model's directory,
+        otherwise to "masked_lm" for weights of that head, otherwise to "encoder". Flag --task of
+        run.predict.
+      top_k: int. Candidates per [MASK], or answers per question; 5 by default. An export must have
+        at least as many.
+      **options: `CheckpointOptions`: bert_config_file, vocab_file, do_lower_case, strip_accents,
+        max_seq_length, pairs, labels_file, multi_label, doc_stride, max_query_length,
+        max_answer_length, version_2_with_negative, null_score_diff_threshold.
 
     Returns:
       LoadedModel:
         model(text_a=[...], text_b=[...]): dict of arrays, the outputs of the signature
-        serving_default; model.predict(text_a=[...], text_b=[...]): list of dicts, the JSON objects
-        of run.predict; model.encode([...]): embeddings, float32 [N, hidden_size]; model.kind,
-        model.inputs, model.labels, model.limit, model.metadata.
+          serving_default;
+        model.predict(text_a=[...], text_b=[...]): list of dicts, the JSON objects of run.predict;
+        model.encode([...]): embeddings, float32 [N, hidden_size];
+        model.kind, model.inputs, model.labels, model.limit, model.metadata.
 
     Raises:
       bert_tf.errors.InputError: If there is no model, if it is corrupted, or if an option cannot be
         used with it.
     """
-    options = {
-        name: value
-        for name, value in locals().items()
-        if value is not None and name not in ("path", "kind", "top_k")
-    }
+    known = CheckpointOptions.__annotations__
+    unknown = next((name for name in options if name not in known), None)
+    if unknown is not None:
+        raise TypeError(f"load() got an unexpected keyword argument {unknown!r}")
+    options = {name: options[name] for name in known if options.get(name) is not None}
     if kind not in (None, *KINDS):
         raise InputError(f"must be one of {', '.join(KINDS)}", "kind", kind)
     path = os.fspath(path)
     with rename_argument(task="kind", labels="labels_file"):
         if not exports.is_export(path):
             return _load_checkpoint(path, kind, top_k=top_k, **options)
-        for name, value in options.items():
+        if options:
+            name, value = next(iter(options.items()))
             raise InputError(
-                f"has no effect with `path`={path}, whose settings are fixed by the export; omit "
-                "it",
+                f"has no effect with `path`={path}, whose settings are fixed by the export; "
+                "omit it",
                 name,
                 value,
             )
@@ -114,7 +123,7 @@ def _load_checkpoint(
 ):
     """Loads a checkpoint with the files in its directory.
 
-    For the arguments, see `bert_tf.load`; None is unset.
+    For the arguments, see `load` and `CheckpointOptions`.
     """
     check_exists(path)
     check_loadable(path)
@@ -167,6 +176,7 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     """Opens a .tflite file, or a directory with a SavedModel, local or remote, as LoadedModel.
 
     Args:
+      path: str. Path of the file or directory.
       kind: str or None. Required kind of task.
       top_k: int or None. Required number of candidates.
       argument: str. Name of the argument with the path, for error messages.

@@ -1,6 +1,7 @@
 """A loaded model of any format. Does not import TensorFlow."""
 
 import itertools
+import typing
 import warnings
 
 import numpy as np
@@ -12,6 +13,14 @@ from bert_tf.tasks.encoder import pool_tokens
 from bert_tf.tokenization.rows import check_request, to_texts
 
 GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
+
+
+class TokenOutputs(typing.NamedTuple):
+    """The encoder's outputs for texts."""
+
+    sequence_output: np.ndarray  # float32 [B, S, H].
+    input_mask: np.ndarray  # int [B, S]. 1 for tokens, 0 for padding.
+    was_cut: np.ndarray  # bool [B]. Whether a text was truncated.
 
 
 class LoadedModel:
@@ -35,8 +44,7 @@ class LoadedModel:
           path: str. Path of the model.
           answer: Function of a dict of `inputs` -> nested lists of str, all of the same size, that
             returns the outputs of serving_default; see `__call__`.
-          embed: Function of a list of B str that returns the encoder's sequence_output, float32 [B,
-            S, H], input_mask, int [B, S], and was_cut, bool [B]. None for exports, whose kind
+          embed: Function of a list of B str that returns TokenOutputs. None for exports, whose kind
             determines whether they return these.
         """
         self.metadata = metadata
@@ -114,12 +122,11 @@ class LoadedModel:
         texts = to_texts("texts", texts)
         embeddings = [None] * len(texts)
         num_cut = 0
-        for batch in _batches(
-            sorted(range(len(texts)), key=lambda number: len(texts[number])), batch_size
-        ):
-            *outputs, was_cut = self._embed([texts[number] for number in batch])
-            num_cut += np.count_nonzero(was_cut)
-            for number, embedding in zip(batch, self._pool(*outputs), strict=True):
+        by_length = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+        for batch in _batches(by_length, batch_size):
+            outputs = self._embed([texts[number] for number in batch])
+            num_cut += np.count_nonzero(outputs.was_cut)
+            for number, embedding in zip(batch, self._pool(outputs), strict=True):
                 embeddings[number] = embedding
         if num_cut and not self._has_warned:
             self._has_warned = True
@@ -128,21 +135,22 @@ class LoadedModel:
                 f"limit, {self.limit} tokens (`max_seq_length`)",
                 stacklevel=2,
             )
-        return np.array(embeddings, np.float32) if embeddings else self._pool(*self._embed([])[:2])
+        return np.array(embeddings, np.float32) if embeddings else self._pool(self._embed([]))
 
     def _embed_with_export(self, texts):
+        """Returns TokenOutputs; raises InputError if the export does not contain them."""
         if self.kind != Encoder.name or self._ranks != TEXT:
             raise InputError(
                 f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot "
                 "compute text embeddings; load its checkpoint"
             )
         outputs = self._answer({"text": texts})
-        return outputs["sequence_output"], outputs["input_mask"], outputs["was_cut"]
+        return TokenOutputs(*map(outputs.get, TokenOutputs._fields))
 
-    def _pool(self, sequence_output, input_mask):
+    def _pool(self, outputs):
         return pool_tokens(
-            sequence_output,
-            input_mask,
+            outputs.sequence_output,
+            outputs.input_mask,
             self.metadata.sentence_pooling or "mean",
             self.metadata.normalize,
         )
@@ -166,6 +174,5 @@ def _batches(examples, batch_size):
 def _size(example):
     """Returns (number of choices, characters) of the texts of an example."""
     choices = [text for part in example if isinstance(part, list) for text in part]
-    return len(choices), sum(map(len, choices)) + sum(
-        len(text) for text in example if isinstance(text, str)
-    )
+    others = [text for text in example if isinstance(text, str)]
+    return len(choices), sum(map(len, choices)) + sum(map(len, others))

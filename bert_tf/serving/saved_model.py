@@ -9,10 +9,7 @@ from bert_tf.tasks import KINDS
 
 
 def load_saved_model(path):
-    """Calls tf.saved_model.load.
-
-    Raises InputError with the path if the SavedModel is corrupted or incomplete.
-    """
+    """Loads a SavedModel; raises InputError with the path if it is corrupted or incomplete."""
     check_no_pattern(path)
     try:
         return tf.saved_model.load(path)
@@ -30,14 +27,18 @@ def load_saved_model(path):
 
 
 def call_signature(signature, texts, metadata):
-    """Calls a signature, a concrete function, of a model with a TaskMetadata.
+    """Calls a signature of a model.
 
-    Returns a dict of NumPy arrays.
+    Args:
+      signature: Concrete function.
+      texts: Dict of input -> nested lists of str.
+      metadata: TaskMetadata of the model.
 
-    `texts`: Dict of input -> nested lists of str.
+    Returns:
+      Dict of output name -> NumPy array.
     """
     ranks = KINDS[metadata.kind].inputs(metadata.pairs)
-    # Multiple choice requires a choice.
+    # The shapes of inputs without examples; multiple choice requires a choice.
     empty = {name: [0, 1][:rank] for name, rank in ranks.items()}
     answer = signature(
         **{

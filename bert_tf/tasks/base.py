@@ -1,5 +1,4 @@
-"""The contract of a kind of task, without TensorFlow, and the registry of what belongs to each
-kind."""
+"""The contract of a kind of task, without TensorFlow, and the mapping of kinds to classes."""
 
 import collections.abc
 import importlib
@@ -55,17 +54,19 @@ class Kind:
         return not variable.startswith(self.unused_variables)
 
     def inputs(self, pairs=False):
-        """Returns the inputs of serving_default: dict of name -> rank, 1 for string [B], 2 for
-        string [B, choices].
+        """Returns the inputs of serving_default.
 
-        `pairs`: bool. Whether an example is two texts; only for kinds whose metadata has this
-          field.
+        Args:
+          pairs: bool. Whether an example is two texts; only for kinds whose metadata has this
+            field.
+
+        Returns:
+          Dict of name -> rank, 1 for string [B], 2 for string [B, choices].
         """
         return PAIR if pairs and "pairs" in self.fields else TEXT
 
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """Computes the response to a request in NumPy: the same as the kind's Servable in
-        TensorFlow.
+        """Computes the response to a request in NumPy, as the kind's Servable does in TensorFlow.
 
         Args:
           metadata, tokenizer: TaskMetadata of an export, and PlainTokenizer.
@@ -98,8 +99,7 @@ class Kind:
         raise NotImplementedError
 
     def to_logits(self, answer):
-        """Converts the response of an export's signature "ids" to the outputs of the model, up
-        to a constant."""
+        """Converts a response of signature "ids" to the model's outputs, up to a constant."""
         return {"logits": np.log(np.maximum(answer["probabilities"], LEAST_PROBABILITY))}
 
 
@@ -120,8 +120,7 @@ def add_article(kind):
 
 
 def round_for_json(values):
-    """Rounds an array of float [N], or a scalar of NumPy, to a list of float or a float with
-    DECIMALS places."""
+    """Rounds float [N] to a list, or a scalar of NumPy to a float, with DECIMALS places."""
     return np.round(values.astype(np.float64), DECIMALS).tolist()
 
 

@@ -51,34 +51,28 @@ class Classifier(Kind):
         }
 
     def json_rows(self, outputs):
-        """{"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}.
+        """Returns dicts like {"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}.
 
-        For multi-label models, "labels" with a list.
-
-        A regression has {"value": 3.2}.
+        Multi-label models have "labels" with a list instead of "label". A regression has
+        {"value": 3.2}.
         """
         if "value" in outputs:
             return [{"value": round_for_json(value)} for value in outputs["value"]]
         rows = []
         for index, values in enumerate(outputs["probabilities"]):
             names = [name.decode() for name in outputs["labels"][index]]
+            row = {}
             if "has_label" in outputs:
-                chosen = {
-                    "labels": [
-                        name
-                        for name, has in zip(names, outputs["has_label"][index], strict=True)
-                        if has
-                    ]
-                }
+                has_label = outputs["has_label"][index]
+                row["labels"] = [name for name, has in zip(names, has_label, strict=True) if has]
             else:
-                chosen = {"label": outputs["label"][index].decode()}
-            rows.append(
-                {**chosen, "probabilities": dict(zip(names, round_for_json(values), strict=True))}
-            )
+                row["label"] = outputs["label"][index].decode()
+            row["probabilities"] = dict(zip(names, round_for_json(values), strict=True))
+            rows.append(row)
         return rows
 
     def is_right(self, row, expected):
-        """See `Kind`; `expected` is a label, or the list of all labels."""
+        """Returns whether a prediction is `expected`: a label, or the list of all labels."""
         return row.get("label", row.get("labels")) == expected
 
     def to_logits(self, answer):
@@ -86,8 +80,6 @@ class Classifier(Kind):
             return {"logits": answer["value"][:, np.newaxis]}
         if "has_label" in answer:
             probabilities = np.maximum(answer["probabilities"], LEAST_PROBABILITY)
-            return {
-                "logits": np.log(probabilities)
-                - np.log(np.maximum(1 - probabilities, LEAST_PROBABILITY))
-            }
+            complements = np.maximum(1 - probabilities, LEAST_PROBABILITY)
+            return {"logits": np.log(probabilities) - np.log(complements)}
         return super().to_logits(answer)

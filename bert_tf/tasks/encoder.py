@@ -24,12 +24,11 @@ class Encoder(Kind):
     per_position: ClassVar = {"sequence_output": -2}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """See `Kind`; the outputs have the length of the longest row of the request."""
+        """Computes the response, whose outputs have the length of the longest row; see `Kind`."""
         rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
         # Without a text, the row of an empty one shows the sizes of the outputs.
-        outputs = buckets.run(
-            rows or pack_texts(tokenizer, metadata.max_seq_length, *([""] for _ in texts))
-        )
+        empty = [[""] for _ in texts]
+        outputs = buckets.run(rows or pack_texts(tokenizer, metadata.max_seq_length, *empty))
         hidden_size = outputs[0]["sequence_output"].shape[-1]
         outputs = outputs[: len(rows)]
         width = max((len(row.ids) for row in rows), default=1)
@@ -59,9 +58,9 @@ class Encoder(Kind):
         return answer
 
     def json_rows(self, outputs):
-        """{"vector": [...]}, with the sentence embedding or else the pooled output.
+        """Returns dicts {"vector": [...]} with the sentence embedding, or else the pooled output.
 
-        Without either, it is the mean of the outputs of all tokens.
+        Without either, the vector is the mean of the outputs of all tokens.
         """
         vectors = next(
             (outputs[name] for name in ("sentence_embedding", "pooled_output") if name in outputs),
@@ -73,8 +72,9 @@ class Encoder(Kind):
 
 
 def pool_tokens(sequence_output, input_mask, pooling="mean", normalize=False):
-    """Pools the outputs of a text's tokens, including [CLS] and [SEP], to its embedding, like
-    sentence-transformers.
+    """Pools the outputs of a text's tokens to its embedding, like sentence-transformers.
+
+    The tokens include [CLS] and [SEP].
 
     Args:
       sequence_output: float32 [B, S, H]. Outputs of the last layer.
@@ -89,6 +89,6 @@ def pool_tokens(sequence_output, input_mask, pooling="mean", normalize=False):
         embeddings = np.where(mask > 0, sequence_output, -np.inf).max(axis=1)
     else:
         embeddings = (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)
-    return (
-        embeddings / np.linalg.norm(embeddings, axis=-1, keepdims=True) if normalize else embeddings
-    )
+    if normalize:
+        embeddings = embeddings / np.linalg.norm(embeddings, axis=-1, keepdims=True)
+    return embeddings

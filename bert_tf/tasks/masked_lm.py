@@ -27,7 +27,6 @@ class MaskedLM(Kind):
     per_position: ClassVar = {"sequence_output": -2}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """See `Kind`."""
         rows = pack_texts(
             tokenizer,
             metadata.max_seq_length,
@@ -70,33 +69,34 @@ class MaskedLM(Kind):
         return answer
 
     def json_rows(self, outputs):
-        """{"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}.
+        """Returns dicts like {"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}.
 
-        With next sentence also "is_next": 0.9.
+        If the model predicts the next sentence, they also have "is_next": 0.9.
         """
-        rows = [
-            {
-                "masks": [
-                    [
-                        {"piece": piece.decode(), "probability": round_for_json(probability)}
-                        for piece, probability in zip(
-                            outputs["pieces"][index, mask],
-                            outputs["probabilities"][index, mask],
-                            strict=True,
-                        )
-                    ]
-                    for mask in range(number)
-                ]
-            }
-            for index, number in enumerate(outputs["num_masks"])
-        ]
+        rows = []
+        for index, number in enumerate(outputs["num_masks"]):
+            masks = [
+                _to_candidates(
+                    outputs["pieces"][index, mask], outputs["probabilities"][index, mask]
+                )
+                for mask in range(number)
+            ]
+            rows.append({"masks": masks})
         for row, probability in zip(rows, outputs.get("is_next", ()), strict=False):
             row["is_next"] = round_for_json(probability)
         return rows
 
 
+def _to_candidates(pieces, probabilities):
+    """Returns the JSON objects of the candidates for one [MASK]."""
+    return [
+        {"piece": piece.decode(), "probability": round_for_json(probability)}
+        for piece, probability in zip(pieces, probabilities, strict=True)
+    ]
+
+
 def _tokenize(tokenizer, text):
-    """Returns the IDs of a text, list of int.
+    """Returns the IDs of a text, in which each [MASK] is one token: list of int.
 
     The tokenizer, like the original's, reads a literal [MASK] as words.
     """

@@ -74,9 +74,8 @@ class TaskMetadata:
     source: str = dataclasses.field(default=TASK_FILE, compare=False, repr=False)
 
     def __post_init__(self):
-        object.__setattr__(
-            self, "labels", tuple(self.labels) if isinstance(self.labels, list) else self.labels
-        )
+        if isinstance(self.labels, list):
+            object.__setattr__(self, "labels", tuple(self.labels))
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             kinds = typing.get_args(field.type) or (field.type,)
@@ -101,7 +100,7 @@ class TaskMetadata:
                     f"{', '.join(filter(None, choices))}"
                 )
         check_unique(self.labels)
-        # The same tokenizer, even if it was set explicitly.
+        # Both are the same tokenizer, even if the value was set explicitly.
         if self.strip_accents == self.do_lower_case:
             object.__setattr__(self, "strip_accents", None)
 

@@ -27,10 +27,8 @@ class MultipleChoice(Kind):
             for first, row in zip(map(tokenizer.ids, texts), choices, strict=True)
             for choice in row
         ]
-        logits = stack([output["logits"] for output in buckets.run(rows)], [1]).reshape(
-            [-1, num_choices]
-        )
-        probabilities = softmax(logits)
+        logits = stack([output["logits"] for output in buckets.run(rows)], [1])
+        probabilities = softmax(logits.reshape([-1, num_choices]))
         return {
             "choice": probabilities.argmax(axis=-1).astype(np.int32),
             "probabilities": probabilities,
@@ -38,7 +36,7 @@ class MultipleChoice(Kind):
         }
 
     def json_rows(self, outputs):
-        """{"choice": 0, "probabilities": [...]}."""
+        """Returns dicts like {"choice": 0, "probabilities": [...]}."""
         return [
             {"choice": int(choice), "probabilities": round_for_json(probabilities)}
             for choice, probabilities in zip(
@@ -47,5 +45,5 @@ class MultipleChoice(Kind):
         ]
 
     def is_right(self, row, expected):
-        """See `Kind`; `expected` is the index of the choice."""
+        """Returns whether a prediction is `expected`, the index of a choice."""
         return row["choice"] == expected

@@ -1,8 +1,8 @@
-"""Decodes start and end scores of windows to spans, in NumPy, by the rules of the original's
-`write_predictions`.
+"""Spans from the start and end scores of windows, in NumPy.
 
-Scores are added in the precision of the input. Equal scores keep the original's order. The graph of
-`bert_tf.served_models.span_labeler` computes the same.
+The rules are those of the original's `write_predictions`. Scores are added in the precision of the
+input. Equal scores keep the original's order. The graph of `bert_tf.served_models.span_labeler`
+computes the same.
 
 Shape legend: S positions of a row, N spans, P tokens of a context.
 """
@@ -49,8 +49,7 @@ NO_SPANS = Spans(
 
 
 def split_into_windows(total, room, doc_stride, max_windows=None):
-    """Splits a context into overlapping windows, as in the original's
-    `convert_examples_to_features`.
+    """Splits a context into overlapping windows, as the original's `convert_examples_to_features`.
 
     Args:
       total, room: int. Tokens of the context, and maximum number of tokens of a window.
@@ -64,18 +63,22 @@ def split_into_windows(total, room, doc_stride, max_windows=None):
     step = min(room, doc_stride)
     required = 1 + -(-max(total - room, 0) // step)
     count = min(required, max_windows or required)
-    return [
-        Window(start, min(room, total - start)) for start in range(0, step * count, step)
-    ], count < required
+    starts = range(0, step * count, step)
+    return [Window(start, min(room, total - start)) for start in starts], count < required
 
 
 def find_fullest_windows(windows):
-    """Finds the window that shows the most context of each token (the original's
-    `_check_is_max_context`).
+    """Finds the window that shows the most context of each token.
 
-    It maximizes the smaller number of tokens on the left and right, plus a hundredth of the
-    window's length. Among equal windows, the first one wins. Takes the Windows of a context, in
-    order; returns their numbers, int32 [P].
+    Like the original's `_check_is_max_context`, it maximizes the smaller number of tokens on the
+    left and right, plus a hundredth of the window's length. Among equal windows, the first one
+    wins.
+
+    Args:
+      windows: The Windows of a context, in order.
+
+    Returns:
+      int32 [P]. Number of the window for each token.
     """
     total = windows[-1].start + windows[-1].length
     fullest = np.zeros(total, np.int32)
@@ -100,11 +103,8 @@ def find_spans(windows, n_best_size, max_answer_length):
     candidates = [NO_SPANS]
     for number, window in enumerate(windows):
         starts, ends = (
-            rank(scores, n_best_size) for scores in (window.start_scores, window.end_scores)
-        )
-        starts, ends = (
-            each[(each >= window.begin) & (each < window.begin + len(window.is_fullest))]
-            for each in (starts, ends)
+            _select_in_window(rank(scores, n_best_size), window)
+            for scores in (window.start_scores, window.end_scores)
         )
         starts = starts[window.is_fullest[starts - window.begin]]
         lengths = ends - starts[:, np.newaxis] + 1
@@ -121,6 +121,12 @@ def find_spans(windows, n_best_size, max_answer_length):
             )
         )
     return Spans(*map(np.concatenate, zip(*candidates, strict=True)))
+
+
+def _select_in_window(positions, window):
+    """Returns those positions of a row that are in its ScoredWindow."""
+    end = window.begin + len(window.is_fullest)
+    return positions[(positions >= window.begin) & (positions < end)]
 
 
 def rank(scores, count=None):

@@ -20,6 +20,17 @@ _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
+class SpanText(NamedTuple):
+    """The source text of a span, and its half-open span in the context, in characters."""
+
+    text: str
+    start: int
+    end: int
+
+
+NO_ANSWER = SpanText("", 0, 0)
+
+
 class Context(NamedTuple):
     """The tokens of a context and their sources: ID and span of each token, in characters."""
 
@@ -29,11 +40,10 @@ class Context(NamedTuple):
     ends: list
 
     def span_text(self, first, last):
-        """Extracts the text of tokens `first` to `last`, as `extract_span_texts` does: (text,
-        start, end)."""
+        """Extracts the SpanText of tokens `first` to `last`, like `extract_span_texts`."""
         start = self.starts[first]
         end = self.ends[last]
-        return _SEPARATORS.sub(" ", self.text[start:end]), start, end
+        return SpanText(_SEPARATORS.sub(" ", self.text[start:end]), start, end)
 
 
 class SpanLabeler(Kind):
@@ -58,26 +68,24 @@ class SpanLabeler(Kind):
     per_position: ClassVar = {"start_logits": -1, "end_logits": -1}
 
     def num_outputs(self, metadata):
-        """Returns 2, for start and end; see `Kind`."""
+        """Returns 2, for start and end."""
         return 2
 
     def inputs(self, pairs=False):
         return {"question": 1, "context": 1}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """See `Kind`."""
         rows = []
         requests = []
         for question, text in zip(*texts, strict=True):
             context = split(tokenizer, text)
             query = tokenizer.ids(question)
             truncated = query[: metadata.max_query_length]
+            # The original's 3 are [CLS] and two [SEP].
+            room = metadata.max_seq_length - 3 - len(truncated)
             windows, was_cut = span_decoding.split_into_windows(
-                len(context.ids),
-                metadata.max_seq_length - 3 - len(truncated),
-                metadata.doc_stride,
-                MAX_WINDOWS,
-            )  # the original's 3: [CLS] and two [SEP]
+                len(context.ids), room, metadata.doc_stride, MAX_WINDOWS
+            )
             requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))
             rows += [
                 pack(
@@ -119,10 +127,10 @@ class SpanLabeler(Kind):
         }
 
     def json_rows(self, outputs):
-        """{"answer": "...", "start": 0, "end": 9, "score": 7.1, "null_score_diff": -3.0, "answers":
-        [...]}.
+        """Returns dicts of "answer", "start", "end", "score", "null_score_diff", and "answers".
 
-        Each answer is {"text": "...", "score": 7.1}.
+        For example, {"answer": "...", "start": 0, "end": 9, "score": 7.1, "null_score_diff": -3.0,
+        "answers": [{"text": "...", "score": 7.1}, ...]}.
         """
         return [
             {
@@ -143,9 +151,9 @@ class SpanLabeler(Kind):
         ]
 
     def is_right(self, row, expected):
-        """See `Kind`; `expected` lists all correct answers, empty for none.
+        """Returns whether an answer is one of `expected`, which is empty if there is no answer.
 
-        Compares like SQuAD's evaluation.
+        It compares like SQuAD's evaluation.
         """
         answer = normalize(row["answer"])
         return any(normalize(text) == answer for text in expected) or not (
@@ -157,8 +165,7 @@ class SpanLabeler(Kind):
 
 
 def normalize(text):
-    """Removes case, punctuation, articles, and extra white space from a text, as SQuAD's
-    evaluation does."""
+    """Removes case, punctuation, articles, and extra white space, as SQuAD's evaluation does."""
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
@@ -168,16 +175,18 @@ def split(tokenizer, text):
     starts = []
     ends = []
     for match in _WORD.finditer(text):
-        word_ids, word_starts, word_ends = tokenizer.ids_and_spans(match[0])
-        ids += word_ids
-        starts += [match.start() + start for start in word_starts]
-        ends += [match.start() + end for end in word_ends]
+        tokens = tokenizer.ids_and_spans(match[0])
+        ids += tokens.ids
+        starts += [match.start() + start for start in tokens.starts]
+        ends += [match.start() + end for end in tokens.ends]
     return Context(text, ids, starts, ends)
 
 
 def _answer(metadata, context, windows, rows, outputs):
-    """Returns a question's answer, a dict of output names -> values, from its Windows, Rows, and
-    outputs."""
+    """Returns a question's answer from its Windows, their Rows, and the outputs for these.
+
+    The answer is a dict of output name of serving_default -> value.
+    """
     fullest = span_decoding.find_fullest_windows(windows)
     scored = [
         span_decoding.ScoredWindow(
@@ -200,19 +209,17 @@ def _answer(metadata, context, windows, rows, outputs):
     texts = list(map(context.span_text, spans.starts[best] + shifts, spans.ends[best] + shifts))
     score = scores[0] if texts else np.float32(NO_SPAN)
     null_score_diff = min(row.start_scores[0] + row.end_scores[0] for row in scored) - score
-    answer, begin, end = texts[0] if texts else ("", 0, 0)
+    answer = texts[0] if texts else NO_ANSWER
     if metadata.version_2_with_negative and null_score_diff > metadata.null_score_diff_threshold:
-        answer = ""
-        begin = 0
-        end = 0
+        answer = NO_ANSWER
     distinct = {}
-    for (text, *_), text_score in zip(texts, scores, strict=True):
-        distinct.setdefault(text, text_score)
+    for text, text_score in zip(texts, scores, strict=True):
+        distinct.setdefault(text.text, text_score)
     return {
-        "answer": answer,
+        "answer": answer.text,
         "score": score,
-        "start": begin,
-        "end": end,
+        "start": answer.start,
+        "end": answer.end,
         "null_score_diff": null_score_diff,
         "answers": list(distinct)[: metadata.top_k],
         "scores": list(distinct.values())[: metadata.top_k],

@@ -23,17 +23,13 @@ class TokenClassifier(Kind):
     per_position: ClassVar = {"logits": -2}
 
     def answer(self, metadata, tokenizer, buckets, *texts):
-        """See `Kind`."""
         # Like TensorFlow, bytes.split() only recognizes ASCII white space.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]
-        windows = [
-            (text, start, stop)
-            for text, row in enumerate(pieces)
-            for start, stop in split_words(list(map(len, row)), metadata.max_seq_length - 2)[
-                :MAX_WINDOWS
-            ]
-        ]
+        windows = []
+        for text, row in enumerate(pieces):
+            spans = split_words(list(map(len, row)), metadata.max_seq_length - 2)
+            windows += [(text, start, stop) for start, stop in spans[:MAX_WINDOWS]]
         rows = [
             pack(
                 tokenizer,
@@ -52,9 +48,8 @@ class TokenClassifier(Kind):
             tags[text] += [metadata.labels[number] for number in probabilities.argmax(axis=-1)]
             scores[text, start:stop] = probabilities.max(axis=-1)
             was_cut[text] |= row.was_cut
-        was_cut |= np.array(
-            [len(row) > len(tagged) for row, tagged in zip(words, tags, strict=True)], bool
-        )
+        has_more = [len(row) > len(tagged) for row, tagged in zip(words, tags, strict=True)]
+        was_cut |= np.array(has_more, bool)
         width = scores.shape[1]
         return {
             "words": encode_strings(words, width),
@@ -65,7 +60,7 @@ class TokenClassifier(Kind):
         }
 
     def json_rows(self, outputs):
-        """{"words": [...], "tags": [...], "scores": [...]}."""
+        """Returns dicts like {"words": [...], "tags": [...], "scores": [...]}."""
         return [
             {
                 "words": [word.decode() for word in words[:count]],
@@ -78,5 +73,5 @@ class TokenClassifier(Kind):
         ]
 
     def is_right(self, row, expected):
-        """See `Kind`; `expected` is the list of all labels."""
+        """Returns whether a prediction is `expected`, the list of all labels."""
         return row["tags"] == expected

@@ -1,2 +1,4 @@
-"""Training techniques that attach to a model: LoRA, freezing, masks, int8, distillation,
-BERT-of-Theseus."""
+"""Training techniques that attach to a model.
+
+These are LoRA, freezing, masks, int8, distillation, and BERT-of-Theseus.
+"""

@@ -1,5 +1,4 @@
-"""Knowledge distillation: a small student model learns the predictions and hidden states of a large
-teacher.
+"""Knowledge distillation: a student learns the predictions and hidden states of a larger teacher.
 
 The losses of predictions are from Hinton et al. 2015 ("Distilling the Knowledge in a Neural
 Network"), of hidden states and attention scores from TinyBERT (Jiao et al. 2019, section 3), and of
@@ -81,8 +80,7 @@ class DistilledModel:
         ]
 
     def __call__(self, features, training=False):
-        """Returns the student's outputs, with the dicts of the tensors to compare as STUDENT and
-        TEACHER."""
+        """Returns the student's outputs, and as STUDENT and TEACHER the tensors to compare."""
         outputs = call_with_inner(self._student, features, self._names, training=training)
         if self._projection:
             outputs |= {
@@ -102,8 +100,7 @@ class DistilledModel:
 
 
 def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", temperature=1.0):
-    """Creates the weighted sum of the losses between the student and the teacher of a
-    DistilledModel.
+    """Creates the weighted sum of the losses between student and teacher of a DistilledModel.
 
     Args:
       weights: Dict of name in OUTER or INNER of `layer_maps` -> float. Losses to compute, with
@@ -114,7 +111,7 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
       temperature: float. Logits are divided by it; the loss is multiplied by its square.
 
     Returns:
-    `bert_tf.losses.TotalLoss` that reports NAME_loss for each of `weights`, unweighted.
+      `bert_tf.losses.TotalLoss` that reports NAME_loss for each of `weights`, unweighted.
     """
     terms = []
     for name, factor in weights.items():
@@ -137,8 +134,10 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
 
 
 def soft_cross_entropy(student, teacher, temperature):
-    """Computes the KL divergence of the student's softmax from the teacher's, times T^2: [...,
-    classes] -> [...]."""
+    """Computes the KL divergence of the student's softmax from the teacher's, times T^2.
+
+    The shapes are [..., classes] before, and [...] after.
+    """
     teacher_logs = tf.nn.log_softmax(teacher / temperature)
     student_logs = tf.nn.log_softmax(student / temperature)
     return temperature**2 * tf.reduce_sum(
@@ -168,7 +167,7 @@ def _compare_inner(name, outputs, features):
 
 
 def _compare_logits(kind, temperature, outputs, features):
-    """Computes the loss of each item of the logits, float32; kind: key of LOGITS_LOSSES."""
+    """Computes the loss of each item of the logits, float32; `kind` is a key of LOGITS_LOSSES."""
     student = outputs[STUDENT]
     teacher = outputs[TEACHER]
     if kind == "number":

@@ -1,8 +1,10 @@
-"""Hooks: training techniques change how a layer multiplies by its matrix (Projection, LinearHead,
-Embeddings).
+"""Hooks, with which training techniques change how a layer multiplies by its matrix.
 
-    attach(layer, hook)                    until `detach(layer, hook)`; functions that are traced
-    until then keep it
+The layers are Projection, LinearHead, and Embeddings:
+
+    attach(layer, hook)
+
+The hook has an effect until `detach(layer, hook)`. Functions that are traced until then keep it.
 """
 
 from bert_tf.errors import InputError

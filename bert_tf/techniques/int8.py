@@ -67,8 +67,10 @@ class FakeQuantization(Hook):
 
 
 def quantize_weights(weights, axis):
-    """Rounds float32 weights to their int8 values, with one scale along `axis`, the inputs, for
-    each output."""
+    """Rounds float32 weights to their int8 values, with one scale for each output.
+
+    `axis` is the axis of the inputs.
+    """
     scale = tf.reduce_max(tf.abs(weights), axis=axis, keepdims=True) / WEIGHT_STEPS
     return tf.round(tf.math.divide_no_nan(weights, scale)) * scale
 
@@ -95,10 +97,11 @@ def quantize_rows(x):
 
 
 def quantizable(model):
-    """Returns the layers of a model of bert_tf.models that can have a FakeQuantization: dict of
-    name -> layer.
+    """Returns the layers of a model of bert_tf.models that can have a FakeQuantization.
 
-    Names are the scopes of their variables, for example `bert/encoder/layer_0/attention/self/qkv`.
+    Returns:
+      Dict of name -> layer. Names are the scopes of the layers' variables, for example
+      `bert/encoder/layer_0/attention/self/qkv`.
     """
     layers = {}
     for layer in model.submodules:
@@ -110,10 +113,14 @@ def quantizable(model):
 
 
 def quantize(model, quantization, only=None):
-    """Makes a model compute with a FakeQuantization, or without one if it is None, before any
-    function of it is traced.
+    """Makes a model compute with a FakeQuantization, or without one.
 
-    `only`: Names of `quantizable` layers; None for all.
+    Call this before any function of the model is traced.
+
+    Args:
+      model: Model of bert_tf.models.
+      quantization: FakeQuantization whose `is_on` applies to all layers, or None.
+      only: Names of `quantizable` layers; None for all.
 
     Raises:
       InputError: If layers of the model share their weights, or if its embeddings are projected
@@ -129,8 +136,7 @@ def quantize(model, quantization, only=None):
 
 
 def _norms_before(encoder):
-    """Returns the LayerNorm whose outputs are the inputs of each projection: dict of layer ->
-    layer."""
+    """Returns a dict of projection -> the LayerNorm whose outputs are its inputs."""
     if encoder.config.num_hidden_groups:
         raise InputError(
             f"num_hidden_groups is {encoder.config.num_hidden_groups}; layers that share weights "

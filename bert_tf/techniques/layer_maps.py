@@ -12,13 +12,15 @@ OUTER = ("logits", "label")
 
 
 def map_layers(kind, num_student, num_teacher):
-    """Returns the teacher's layer, 0-based, to compare with each layer of the student: tuple of
-    int.
+    """Returns the teacher's layer to compare with each layer of the student.
 
     Args:
       kind: "uniform" for layers at the same relative depth (TinyBERT's i * k + k - 1); "last" for
         the teacher's last layers; or a tuple of int, the teacher's layers.
       num_student, num_teacher: int. Number of layers.
+
+    Returns:
+      Tuple of int. 0-based layers of the teacher.
 
     Raises:
       InputError: If the student has more layers, or if the tuple has the wrong length or an invalid
@@ -45,8 +47,7 @@ def map_layers(kind, num_student, num_teacher):
 
 
 def check_layers(name, layers, num_teacher):
-    """Raises InputError about argument `name` unless all `layers` exist in a teacher of
-    `num_teacher` layers."""
+    """Raises InputError about argument `name` unless the teacher has all of the `layers`."""
     wrong = next((layer for layer in layers if not 0 <= layer < num_teacher), None)
     if wrong is not None:
         raise InputError(
@@ -56,8 +57,12 @@ def check_layers(name, layers, num_teacher):
 
 
 def student_config(config, layers):
-    """Returns the BertConfig of a student with some layers, a sequence of int, of a teacher with
-    `config`."""
+    """Returns the BertConfig of a student with some layers of a teacher.
+
+    Args:
+      config: BertConfig of the teacher.
+      layers: Sequence of int. 0-based layers of the teacher.
+    """
 
     def select_layers(value):
         is_by_layer = isinstance(value, tuple) and len(value) == config.num_hidden_layers

@@ -1,9 +1,13 @@
-"""LoRA (Hu et al. 2021, arXiv:2106.09685): an encoder with frozen kernels, each with a trained
-low-rank adapter.
+"""LoRA: an encoder with frozen kernels, each with a trained low-rank adapter.
 
-    add_adapters(encoder, rank=8, alpha=16.0, seed=1)     before the optimizer is built and anything
-    is traced merge_adapters(encoder)                               after training: an equivalent
-    plain encoder
+The method is from Hu et al. 2021 (arXiv:2106.09685). Before the optimizer is built and anything is
+traced:
+
+    add_adapters(encoder, rank=8, alpha=16.0, seed=1)
+
+After training, this results in an equivalent plain encoder:
+
+    merge_adapters(encoder)
 
 A checkpoint of such a model is read as one of a plain model, with merged adapters
 (bert_tf.checkpoints.adapters).
@@ -18,14 +22,15 @@ from bert_tf.checkpoints.adapters import SCALE
 from bert_tf.layers import multiply
 from bert_tf.techniques.freezing import freeze
 from bert_tf.techniques.hooks import Hook, attach, detach
+from bert_tf.techniques.masks import get_layers
 
 
 class LowRankAdapter(tf_keras.layers.Layer, Hook):
-    """A hook that adds scale x A B to x W of a Projection with the frozen kernel W, for each of
-    `parts` kernels.
+    """A hook that adds scale x A B to x W of a Projection with the frozen kernel W.
 
-    A is Gaussian and B is zero, so that nothing changes at first. The paper does not specify the
-    standard deviation; the authors' code uses 1 / sqrt(3 K).
+    It has an A and a B for each of `parts` kernels. A is Gaussian and B is zero, so that nothing
+    changes at first. The paper does not specify the standard deviation; the authors' code uses 1 /
+    sqrt(3 K).
 
     Weights: `lora_a` [K, parts * R] and `lora_b` [R, M], with parts concatenated as in the kernel.
 
@@ -52,7 +57,7 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
             self.lora_b = self.add_weight("lora_b", [rank, outputs], initializer="zeros")
 
     def call(self, x):
-        """x [T, K] -> [T, M]."""
+        """Computes the difference to the Projection's output: x [T, K] -> [T, M]."""
         inner = tf.split(multiply(x, self.lora_a) * self._scale, self._parts, axis=-1)
         outer = tf.split(self.lora_b, self._parts, axis=1)
         return tf.concat([multiply(*each) for each in zip(inner, outer, strict=True)], axis=-1)
@@ -73,8 +78,7 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
 
 
 def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
-    """Freezes the embeddings and layers of an encoder, and adds adapters to the kernels of its
-    layers.
+    """Freezes the embeddings and layers of an encoder, and adds adapters to the layers' kernels.
 
     The kernels are query, key, value, and output of attention, and both of the feed-forward
     network. The pooler remains trainable, as a part of the head.
@@ -88,7 +92,9 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
     """
     freeze(encoder, frozen_layers)
     adapters = []
-    for layer in [layer for layer in dict.fromkeys(encoder.encoder_layers) if layer.trainable]:
+    for layer in get_layers(encoder):
+        if not layer.trainable:
+            continue
         layer.trainable = False
         for projection in _projections(layer):
             parts = 3 if projection is layer.attention.qkv else 1
@@ -102,8 +108,9 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
             )
             attach(projection, adapter)
             adapters.append(adapter)
-    encoder.adapters = adapters  # So that Keras adds their variables to those of the encoder.
-    # For readers of a checkpoint.
+    # With these attributes, Keras adds the adapters' variables to those of the encoder, and a
+    # checkpoint contains the scale for its readers.
+    encoder.adapters = adapters
     encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)
 
 
@@ -112,7 +119,7 @@ def merge_adapters(encoder):
 
     Functions that were traced with them remain valid: the contribution of the adapters is then 0.
     """
-    for layer in dict.fromkeys(encoder.encoder_layers):
+    for layer in get_layers(encoder):
         for projection in _projections(layer):
             for adapter in [hook for hook in projection.hooks if isinstance(hook, LowRankAdapter)]:
                 detach(projection, adapter)
@@ -122,4 +129,9 @@ def merge_adapters(encoder):
 
 def _projections(layer):
     """Returns the Projections of an EncoderLayer."""
-    return layer.attention.qkv, layer.attention_output, layer.intermediate, layer.output_projection
+    return [
+        layer.attention.qkv,
+        layer.attention_output,
+        layer.intermediate,
+        layer.output_projection,
+    ]

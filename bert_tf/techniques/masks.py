@@ -1,5 +1,4 @@
-"""Masks over attention heads and feed-forward neurons: a model's predictions as if some of them did
-not exist.
+"""Masks over attention heads and feed-forward neurons, as if some of them did not exist.
 
 A mask is a factor, 1 for a head or neuron that is unchanged. It is applied to the inputs of the
 following projection: the concatenated outputs of the heads, and the activations of the feed-forward
@@ -56,8 +55,8 @@ class Mask(Hook):
         self._width = width
 
     def product(self, x, kernel, multiply):
-        """See `Hook`; x: [T, N * width]."""
-        # [B, N], or [1, N] for all tokens.
+        """Multiplies x [T, N * width], after the mask, by a kernel; see `Hook`."""
+        # The mask is [B, N], or [1, N] for all tokens.
         mask = tf.reshape(self._mask, [-1, self._mask.shape[-1]])
         factors = tf.repeat(tf.cast(mask, x.dtype), self._width, axis=-1)
         by_example = tf.reshape(x, [tf.shape(mask)[0], -1, x.shape[-1]])  # [B, S, N * width]

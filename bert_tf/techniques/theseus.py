@@ -63,7 +63,7 @@ class TheseusModel:
         def compute_layer(number, layer, x, *batch, seeds, **options):
             """Computes a group of the teacher's layers unless the student's layer is sampled.
 
-            See BertEncoder.
+            For the arguments, see `BertEncoder.compute_layer`.
             """
             *lower, last = self._groups[number]
 

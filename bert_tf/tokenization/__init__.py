@@ -1,6 +1,4 @@
-"""The original's exact tokenization as TensorFlow graph ops.
-
-Vocabularies; conversion of texts to model inputs.
+"""The original's exact tokenization as TensorFlow graph ops, vocabularies, and model inputs.
 
 Modules are imported on first access to one of their names (PEP 562): vocabularies and Unicode rules
 work without TensorFlow, which the tokenizer requires.

@@ -1,7 +1,7 @@
-"""Model inputs: tokens of texts, with [CLS] and [SEP], padded to a fixed length or to the longest
-row.
+"""Model inputs: tokens of texts, with [CLS] and [SEP], as rows of one length.
 
-Long texts can be split into overlapping windows.
+Rows are padded to a fixed length or to the longest row. Long texts can be split into overlapping
+windows.
 
 Legend: B texts, W windows of all of them, S sequence, (tokens) a ragged dimension.
 """
@@ -16,8 +16,9 @@ FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
 def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
-    """Packs rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated as in
-    `BertTokenizer.encode`.
+    """Packs rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
+
+    They are truncated as in `BertTokenizer.encode`.
 
     Args:
       tokenizer: BertTokenizer.
@@ -63,19 +64,20 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
     column = tf.range(tf.shape(ids, tf.int64)[1])
     is_used = column < in_row[:, tf.newaxis]
     is_first = column < in_first[:, tf.newaxis]
-    return {
+    features = {
         "input_ids": ids,
         "input_mask": tf.cast(is_used, tf.int32),
         "segment_ids": tf.cast(is_used & ~is_first, tf.int32),
-    }, was_cut
+    }
+    return features, was_cut
 
 
 def count_first(count_a, count_b, room):
-    """Computes the number of tokens of the first text in truncated pairs, int64 [B], from those of
-    both texts.
+    """Computes the number of tokens of the first text in truncated pairs, int64 [B].
 
-    Truncating the longer text leaves either the shorter one complete or half of the `room` to each.
-    A second text without tokens has no [SEP], which leaves one more position to the first.
+    `count_a` and `count_b` are the numbers of tokens of both texts, and `room` the maximum of their
+    sum. Truncating the longer text leaves either the shorter one complete or half of the room to
+    each. A second text without tokens has no [SEP], which leaves one more position to the first.
     """
     return tf.minimum(
         count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1)
@@ -88,11 +90,10 @@ def to_dense(rows, default, length=None):
     S is `length`; if that is None, the length of the longest row, but at least 1, since no model
     accepts a length of 0.
     """
-    columns = (
-        tf.maximum(tf.reduce_max(rows.row_lengths()), 1)
-        if length is None
-        else tf.constant(length, tf.int64)
-    )
+    if length is None:
+        columns = tf.maximum(tf.reduce_max(rows.row_lengths()), 1)
+    else:
+        columns = tf.constant(length, tf.int64)
     dense = rows.to_tensor(default, shape=tf.stack([-1, columns]))
     return tf.ensure_shape(dense, [None, length])
 
@@ -110,9 +111,12 @@ class Windows(NamedTuple):
 def split_into_windows(ids, room, doc_stride, max_windows):
     """Splits texts into overlapping Windows.
 
-    See `span_decoding.split_into_windows` of bert_tf.tasks, in NumPy.
+    `bert_tf.tasks.span_decoding.split_into_windows` does the same in NumPy, and describes the other
+    arguments.
 
-    `ids`: RaggedTensor int32 [B, (tokens)]; `room`: int64 [B].
+    Args:
+      ids: RaggedTensor int32 [B, (tokens)].
+      room: int64 [B].
     """
     total = ids.row_lengths()
     step = tf.minimum(room, doc_stride)
@@ -128,24 +132,27 @@ def split_into_windows(ids, room, doc_stride, max_windows):
     )
 
 
-def split_words(words, tokens, room, max_windows):
-    """Divides texts between words into windows that are as full as possible.
+class WordWindows(NamedTuple):
+    """Windows of words, in the order of the words; texts without words have no window."""
 
-    See `rows.split_words`.
+    starts: tf.Tensor  # int64 [W]. First word of each window, counted over all texts.
+    stops: tf.Tensor  # int64 [W]. The word after its last one.
+    ids: tf.RaggedTensor  # int32 [W, (tokens)].
+
+
+def split_words(words, tokens, room, max_windows):
+    """Divides texts between words into WordWindows that are as full as possible.
+
+    `rows.split_words` does the same in plain Python.
 
     Args:
       words: RaggedTensor [B, (words)] of any dtype.
       tokens: RaggedTensor int32 [all words, (tokens)]. Each word has at least one.
       room: int. Maximum number of tokens of a window. A word with more tokens has its own window.
       max_windows: int. Maximum number of windows of a text.
-
-    Returns:
-      Tuple `(starts, stops, ids)`, in the order of the words; texts without words have no window.
-      int64 [W] twice: the first word of each window, counted over all texts, and the word after its
-      last one; RaggedTensor int32 [W, (tokens)].
     """
     num_words = tokens.nrows()
-    # [all words + 1].
+    # The offsets are [all words + 1].
     offsets = tf.concat([[0], tf.cumsum(tf.minimum(tokens.row_lengths(), room))], 0)
     text_ends = tf.gather(words.row_splits, ragged.row_numbers(words) + 1)
     stops = tf.minimum(
@@ -172,26 +179,26 @@ def split_words(words, tokens, room, max_windows):
     starts = tf.where(count[:-1] > 0)[:, 0]
     stops = tf.gather(stops, starts)
     begins = tf.gather(tokens.row_splits, starts)
-    return (
-        starts,
-        stops,
-        ragged.take(tokens.values, begins, tf.gather(tokens.row_splits, stops) - begins),
-    )
+    lengths = tf.gather(tokens.row_splits, stops) - begins
+    return WordWindows(starts, stops, ragged.take(tokens.values, begins, lengths))
+
+
+class PackedWindows(NamedTuple):
+    """Windows of texts as model inputs."""
+
+    features: dict[str, tf.Tensor]  # int32 [W, S].
+    rows: tf.Tensor  # int64 [W]. Text of each window, ascending.
+    was_cut: tf.Tensor  # bool [B]. True for truncated texts.
 
 
 def pack_windows(
     tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False
 ):
-    """Packs rows of tokens of any length as windows, each a model input.
-
-    See `pack` and `split_into_windows`.
+    """Packs rows of tokens of any length as PackedWindows.
 
     For pairs, the second text is split into windows, each after the first text, which keeps at
-    least half of the room. `max_seq_length` is at least 3, or 5 for pairs.
-
-    Returns:
-      Tuple `(features, rows, was_cut)`: dict of int32 [W, S]; int64 [W], the text of each window,
-      ascending; bool [B], True for truncated texts.
+    least half of the room. `max_seq_length` is at least 3, or 5 for pairs. For the arguments, see
+    `pack` and `split_into_windows`.
     """
     room = max_seq_length - (2 if second is None else 3)
     if second is None:
@@ -204,7 +211,7 @@ def pack_windows(
         count_a = first.row_lengths()
         keep_a = count_first(count_a, second.row_lengths(), room)
         windows = split_into_windows(second, tf.maximum(room - keep_a, 1), stride, max_windows)
-        # The kept part of the first text, repeated for each window.
+        # The kept part of the first text is repeated for each window.
         begins, lengths = (
             tf.gather(values, windows.rows) for values in (first.row_starts(), keep_a)
         )
@@ -213,4 +220,4 @@ def pack_windows(
     features, _ = pack(
         tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length
     )
-    return features, windows.rows, was_cut
+    return PackedWindows(features, windows.rows, was_cut)

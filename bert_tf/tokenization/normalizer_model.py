@@ -1,5 +1,4 @@
-"""Models for TensorFlow Text's FastBertNormalizer kernel, from any table of characters and their
-replacements.
+"""Models for TensorFlow Text's FastBertNormalizer kernel, from any table of replacements.
 
 The kernel reads a text one UTF-8 character at a time, looks each up in a trie, and copies its
 replacement. The model in TensorFlow Text folds compatibility characters, which BERT does not; this
@@ -37,8 +36,9 @@ _POOL_SLOT = 3
 
 
 def build(replacements):
-    """Builds a normalizer model, which drops invalid UTF-8 bytes like Python's
-    `bytes.decode("utf-8", "ignore")`.
+    """Builds a normalizer model.
+
+    It drops invalid UTF-8 bytes like Python's `bytes.decode("utf-8", "ignore")`.
 
     Args:
       replacements: Dict of character to its replacement, a str of at most 63 bytes.
@@ -55,7 +55,7 @@ def build(replacements):
             trie_values[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
             pool += encoded
         values[character.encode()] = trie_values[replacement]
-    zero_value = values.pop(b"\0", 0)  # The trie cannot contain it.
+    zero_value = values.pop(b"\0", 0)  # The trie cannot contain this key.
     for sequence in _ill_formed_sequences():
         values[sequence] = trie_values[""]
     return _serialize(build_trie(values), zero_value, bytes(pool))
@@ -110,11 +110,13 @@ def build_trie(values):
 
 
 def _ill_formed_sequences():
-    """Yields byte sequences that the kernel can read from malformed UTF-8: stray bytes and
-    incomplete characters."""
+    """Yields the byte sequences that the kernel can read from malformed UTF-8.
+
+    These are stray bytes and incomplete characters.
+    """
     for byte in range(0x80, 0x100):
         yield bytes([byte])
-    # The last byte has 64 values.
+    # Characters that differ only in the last byte, which has 64 values, begin equally.
     for code_point in (*range(0x800, 0xD800, 64), *range(0xE000, 0x110000, 64)):
         character = chr(code_point).encode()
         for length in range(2, len(character)):

@@ -41,7 +41,7 @@ def sum_rows(rows):
 def concatenate_rows(*parts):
     """Concatenates RaggedTensors [B, (N)] of one dtype row by row -> RaggedTensor [B, (all N)]."""
     sizes = tf.stack([tf.size(part.values, tf.int64) for part in parts])
-    # [B, parts].
+    # The beginnings and lengths are [B, parts].
     begins = tf.stack([part.row_starts() for part in parts], 1) + tf.cumsum(sizes, exclusive=True)
     lengths = tf.stack([part.row_lengths() for part in parts], 1)
     values = take(
@@ -53,8 +53,13 @@ def concatenate_rows(*parts):
 
 
 def replace_rows(old, new, numbers):
-    """Replaces the rows of a RaggedTensor [B, (N)] with the int64 [K] `numbers` by the rows of
-    `new` [K, (N)]."""
+    """Replaces some rows of a RaggedTensor [B, (N)].
+
+    Args:
+      old: RaggedTensor [B, (N)].
+      new: RaggedTensor [K, (N)]. The new rows.
+      numbers: int64 [K]. Numbers of the rows to replace.
+    """
     indices = numbers[:, tf.newaxis]
     begins = tf.tensor_scatter_nd_update(
         old.row_starts(), indices, new.row_starts() + tf.size(old.values, tf.int64)
@@ -79,8 +84,15 @@ def select_columns(values, is_kept):
 
 
 def merge_dimensions(outer, inner):
-    """Removes the middle dimension: RaggedTensors [B, (W)] of any dtype, and [all W, (N)] -> [B,
-    (N of its W)]."""
+    """Removes the middle dimension of two nested RaggedTensors.
+
+    Args:
+      outer: RaggedTensor [B, (W)] of any dtype.
+      inner: RaggedTensor [all W, (N)].
+
+    Returns:
+      RaggedTensor [B, (N of its W)].
+    """
     return tf.RaggedTensor.from_row_splits(
         inner.values, tf.gather(inner.row_splits, outer.row_splits), validate=False
     )
@@ -97,14 +109,17 @@ def _before(values):
 
 
 def across_rows(positions):
-    """Flattens positions in rows, RaggedTensor int64 [B, (N)], to a vector that is ascending if
-    each row is."""
+    """Flattens positions, RaggedTensor int64 [B, (N)], to a vector.
+
+    It is ascending if each row is.
+    """
     return positions.values + tf.bitwise.left_shift(row_numbers(positions), _ROW_SHIFT)
 
 
 def characters_before(texts, positions):
-    """Counts the characters that begin before each byte position, as in `text.decode("utf-8",
-    "ignore")` of Python.
+    """Counts the characters that begin before each byte position.
+
+    The characters are those of `text.decode("utf-8", "ignore")` of Python.
 
     Args:
       texts: string [B].
@@ -118,7 +133,7 @@ def characters_before(texts, positions):
 
     def from_bytes():
         content = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
-        # Not for continuation bytes.
+        # A character begins at each byte that is not a continuation byte.
         return tf.cast(tf.bitwise.bitwise_and(content, 0xC0) != 0x80, tf.int32)
 
     def from_decoding():
@@ -173,8 +188,12 @@ def source_spans(starts, ends, sources):
 
 
 def whole_characters(texts, positions):
-    """Moves byte positions [B, (N)] that are inside a character of string [B] `texts` to the
-    start of the character."""
+    """Moves byte positions that are inside a character of a text to the start of the character.
+
+    Args:
+      texts: string [B].
+      positions: RaggedTensor int64 [B, (N)].
+    """
     _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
     text_ends = tf.cast(tf.strings.length(texts), tf.int64)
     starts = concatenate_rows(starts, split_by_lengths(text_ends, tf.ones_like(text_ends)))

@@ -1,5 +1,7 @@
-"""Texts as Python strings, and rows of IDs, in plain Python: equivalent to `model_inputs.pack`
-in a graph."""
+"""Texts as Python strings, and rows of IDs, in plain Python.
+
+`pack` is equivalent to `model_inputs.pack` in a graph.
+"""
 
 import itertools
 from collections.abc import Mapping, Set
@@ -11,12 +13,11 @@ from bert_tf.errors import InputError
 
 
 class Row(NamedTuple):
-    """An unpadded row [CLS] a [SEP] or [CLS] a [SEP] b [SEP]: lists of int, and whether tokens
-    were truncated."""
+    """An unpadded row [CLS] a [SEP] or [CLS] a [SEP] b [SEP]."""
 
     ids: list
     segments: list
-    was_cut: bool
+    was_cut: bool  # Whether tokens were truncated.
 
 
 def pack(tokenizer, first, second, max_seq_length):
@@ -46,7 +47,7 @@ def pack(tokenizer, first, second, max_seq_length):
 def pack_texts(tokenizer, max_seq_length, texts, others=None, tokenize=None):
     """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`.
 
-    `tokenize`: str -> list of int.
+    `tokenize` is a function of a str that returns a list of int; defaults to `tokenizer.ids`.
     """
     tokenize = tokenize or tokenizer.ids
     if others is None:
@@ -84,9 +85,16 @@ def were_cut(rows):
 
 
 def check_request(kind, ranks, texts, is_ragged=False):
-    """Converts the inputs of a request, a dict of name -> texts, to a model with `ranks` per name.
+    """Checks and converts the inputs of a request; see `to_texts`.
 
-    See `to_texts`.
+    Args:
+      kind: str. Kind of task of the model.
+      ranks: Dict of name -> rank of the model's inputs.
+      texts: Dict of name -> texts of the request.
+      is_ragged: bool. Whether rows can have different lengths.
+
+    Returns:
+      Dict of name -> nested lists of str.
 
     Raises:
       InputError: If an input is missing, unknown, not a list of texts, or has a different size than
@@ -106,12 +114,13 @@ def check_request(kind, ranks, texts, is_ragged=False):
 
 
 def to_texts(name, values, rank=1, is_ragged=False):
-    """Converts the input `name` of a request to nested lists of str.
+    """Converts an input of a request to nested lists of str; drops invalid UTF-8 bytes.
 
-    Invalid UTF-8 bytes are dropped.
-
-    `values`: str or bytes in lists or arrays, of `rank` dimensions. If `is_ragged`, rows can have
-      different lengths.
+    Args:
+      name: str. Name of the input, for error messages.
+      values: str or bytes in lists or arrays.
+      rank: int. Number of dimensions.
+      is_ragged: bool. Whether rows can have different lengths.
 
     Raises:
       InputError: If the rank is wrong, if rows are empty or have different lengths, or if a value
@@ -140,8 +149,15 @@ def _to_text(name, value):
 
 
 def encode_strings(rows, width=None):
-    """Encodes str, or lists of str, as an array of bytes: object [B], or [B, width] padded with
-    b""."""
+    """Encodes texts as an array of bytes.
+
+    Args:
+      rows: List of B str or, with a `width`, of B lists of str.
+      width: int. Number of columns, or None.
+
+    Returns:
+      object [B], or [B, width] padded with b"".
+    """
     if width is None:
         result = np.empty(len(rows), object)
         result[:] = [text.encode() for text in rows]

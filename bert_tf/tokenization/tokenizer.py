@@ -1,8 +1,8 @@
-"""The tokenizer: texts to WordPiece IDs and back, with the same IDs as the original, in C++ and
-inside a SavedModel.
+"""The tokenizer, which converts texts to the original's WordPiece IDs and back.
 
-Follows `FullTokenizer` of google-research/bert's tokenization.py and the packing of its
-`convert_single_example`. It uses the tables of Unicode 14.0 on every Python.
+It runs in C++ and inside a SavedModel. It follows `FullTokenizer` of google-research/bert's
+tokenization.py and the packing of its `convert_single_example`, and uses the tables of Unicode 14.0
+on every Python.
 
 Legend: B texts, S sequence, (tokens) a ragged dimension.
 """
@@ -58,8 +58,9 @@ class BertTokenizer(tf.Module):
     """
 
     def __init__(self, vocab_file, lower_case=True, strip_accents=None):
-        """Reads the vocabulary and builds the models of the kernels, which takes about a third of a
-        second.
+        """Reads the vocabulary and builds the models of the kernels.
+
+        This takes about a third of a second.
 
         Args:
           vocab_file: str. Path of a file for `vocabulary.read_vocabulary`.
@@ -132,21 +133,20 @@ class BertTokenizer(tf.Module):
           TokensWithOffsets, with the IDs of `tokenize`.
         """
         texts = _to_texts(texts)
-        ids, starts, ends = self._wordpiece.ids_and_spans(texts)
+        tokens = self._wordpiece.ids_and_spans(texts)
         return TokensWithOffsets(
-            ids,
-            tf.cast(starts, tf.int32),
-            tf.cast(ends, tf.int32),
-            *characters_before(texts, [starts, ends]),
+            tokens.ids,
+            tf.cast(tokens.starts, tf.int32),
+            tf.cast(tokens.ends, tf.int32),
+            *characters_before(texts, [tokens.starts, tokens.ends]),
         )
 
     def encode(self, text_a, text_b=None, max_seq_length=128):
-        """Packs one or two texts per row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated and
-        padded to one length.
+        """Packs one or two texts per row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
 
-        Pairs that are too long lose tokens from the end of the longer text, or of b if both are
-        equally long (the original's `_truncate_seq_pair`). A row whose b has no tokens is packed as
-        a single text.
+        Rows are truncated or padded to one length. Pairs that are too long lose tokens from the end
+        of the longer text, or of b if both are equally long (the original's `_truncate_seq_pair`).
+        A row whose b has no tokens is packed as a single text.
 
         Args:
           text_a: string [B].
@@ -173,15 +173,19 @@ class BertTokenizer(tf.Module):
         return features
 
     def convert_ids_to_tokens(self, ids):
-        """Converts int IDs [...], a tensor or RaggedTensor, each in [0, vocab_size), to tokens,
-        string [...]."""
+        """Converts IDs to tokens, string [...].
+
+        Args:
+          ids: int [...]. Tensor or RaggedTensor of IDs in [0, vocab_size).
+        """
         return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), ids)
 
 
 def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
-    """Creates the BertTokenizer of an existing vocabulary file; see BertTokenizer for the casing.
+    """Creates the BertTokenizer of a vocabulary file.
 
     Args:
+      vocab_file, do_lower_case, strip_accents: See BertTokenizer.
       init_checkpoint: Checkpoint whose name can imply the casing, or None.
       config: BertConfig, whose vocab_size limits the vocabulary.
 

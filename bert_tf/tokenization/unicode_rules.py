@@ -1,5 +1,4 @@
-"""The rules of the original's `BasicTokenizer` for characters, from the tables of Unicode 14.0 on
-every Python.
+"""The rules of the original's `BasicTokenizer` for characters, with Unicode 14.0 on every Python.
 
 Newer tables only assign more characters: assigned characters keep their classes, case, and
 decomposition. Therefore, the rules use Python's `unicodedata`, except that `LATER_CHARACTERS` count
@@ -109,15 +108,14 @@ def decompose(text):
 
 
 def remove_accents(text):
-    """Decomposes (NFD) a text and drops the marks of category Mn, as the original's
-    `_run_strip_accents`."""
+    """Decomposes (NFD) a text and drops its Mn marks, as the original's `_run_strip_accents`."""
     return "".join(character for character in decompose(text) if category(character) != "Mn")
 
 
 def normalize_character(character, lower_case, strip_accents):
-    """Returns what a character contributes to words, a str.
+    """Returns the text that a character contributes to words.
 
-    Final sigma and the order of marks depend on others.
+    Final sigma and the order of marks also depend on other characters.
     """
     if is_dropped(character) or is_whitespace(character):
         return ""
@@ -126,8 +124,10 @@ def normalize_character(character, lower_case, strip_accents):
 
 
 def _apply_between_later_characters(function, text):
-    """Applies a function to the parts of a text between LATER_CHARACTERS: an unassigned
-    character is a boundary."""
+    """Applies a function to the parts of a text between LATER_CHARACTERS.
+
+    An unassigned character is a boundary.
+    """
     if not _LATER.search(text):
         return function(text)
     parts = _LATER.split(text)
@@ -136,8 +136,7 @@ def _apply_between_later_characters(function, text):
 
 
 def changeable_characters():
-    """Yields every character that a rule could drop, replace, or split, in the order of code
-    points."""
+    """Yields every character that a rule could drop, replace, or split, by code point."""
     for first, last in _CHANGEABLE:
         yield from (
             character
@@ -147,14 +146,18 @@ def changeable_characters():
 
 
 def is_whitespace(character):
-    """Returns whether the original treats a character as white space: `_is_whitespace`, then
-    `str.split`."""
+    """Returns whether the original treats a character as white space.
+
+    It does so in `_is_whitespace`, then in `str.split`.
+    """
     return character in " \t\n\r" or category(character) in ("Zs", "Zl", "Zp")
 
 
 def is_dropped(character):
-    """Returns whether `_clean_text` removes a character: U+0000, U+FFFD, control and format
-    characters."""
+    """Returns whether `_clean_text` removes a character.
+
+    It removes U+0000, U+FFFD, and control and format characters.
+    """
     if character in "\t\n\r":
         return False
     return character == "\ufffd" or category(character) in ("Cc", "Cf")
@@ -174,10 +177,12 @@ def is_cjk(character):
 
 
 def stand_ins():
-    """Returns substitutes for characters that are punctuation in TensorFlow Text but not by these
-    rules: dict of str.
+    """Returns substitutes for characters that are punctuation only in TensorFlow Text.
 
     Both the text and the vocabulary use the substitutes, so that words are not split.
+
+    Returns:
+      Dict of character -> substitute.
     """
     characters = [
         chr(code_point)
@@ -188,8 +193,7 @@ def stand_ins():
 
 
 def normalization(lower_case, strip_accents):
-    """Returns the replacement of each character that normalization changes: dict of character to
-    str, "" to drop it.
+    """Returns the replacement of each character that normalization changes.
 
     It does not include spaces around CJK characters and punctuation: TensorFlow Text's word
     splitting adds those.
@@ -198,25 +202,26 @@ def normalization(lower_case, strip_accents):
       lower_case: bool. Whether to lowercase. If both are True, capital sigma is unchanged: its
         lowercase depends on its neighbors.
       strip_accents: bool. Whether to decompose (NFD) and drop the marks of category Mn.
+
+    Returns:
+      Dict of character -> str, "" to drop it.
     """
     replaced = dict(stand_ins())
     for character in changeable_characters():
-        result = (
-            " "
-            if is_whitespace(character)
-            else normalize_character(character, lower_case, strip_accents)
-        )
+        if is_whitespace(character):
+            result = " "
+        else:
+            result = normalize_character(character, lower_case, strip_accents)
         if result != character and not (character == "Σ" and lower_case and strip_accents):
             replaced[character] = result
     return replaced
 
 
 def sigma_context():
-    """Returns the characters that decide whether a capital sigma is final, found by trying
-    `str.lower`.
+    """Returns the characters that decide whether a capital sigma is final.
 
     Python lowercases Σ to ς if the nearest character before it that is not ignored is cased and the
-    nearest one after it is not.
+    nearest one after it is not. The function finds these characters by trying `str.lower`.
 
     Returns:
       Tuple `(cased, ignored)` of lists of characters. A cased character that is also ignored is
@@ -225,8 +230,12 @@ def sigma_context():
     cased = []
     ignored = []
     for character in changeable_characters():
-        if not is_dropped(character) and f"A{character}Σ".lower().endswith("ς"):
-            (cased if f"{character}Σ".lower().endswith("ς") else ignored).append(character)
+        if is_dropped(character) or not f"A{character}Σ".lower().endswith("ς"):
+            continue
+        if f"{character}Σ".lower().endswith("ς"):
+            cased.append(character)
+        else:
+            ignored.append(character)
     return cased, ignored
 
 
@@ -248,12 +257,11 @@ def group_sorted_marks():
 
 
 def mark_separation():
-    """Returns replacements that make `group_sorted_marks` adjacent exactly where NFD would sort
-    them.
+    """Returns replacements that make marks adjacent exactly where NFD would sort them.
 
-    They remove dropped characters and the Mn marks that NFD sorts, also from decompositions. Mn
-    marks of class 0
-    remain: nothing is sorted across them. See `normalization`.
+    The marks are those of `group_sorted_marks`. The replacements remove dropped characters and the
+    Mn marks that NFD sorts, also from decompositions. Mn marks of class 0 remain: nothing is sorted
+    across them. The form is that of `normalization`.
     """
     sorted_marks = {mark for marks in group_sorted_marks().values() for mark in marks}
     replaced = {}

@@ -1,8 +1,7 @@
-"""Reads `vocab.txt`, with one WordPiece per line, whose ID is its 0-based line number.
+"""Vocabularies, and the casing of published checkpoints.
 
-And finds a checkpoint's casing.
-
-This module does not import TensorFlow.
+A `vocab.txt` has one WordPiece token per line, whose ID is its 0-based line number. This module
+does not import TensorFlow.
 """
 
 import codecs
@@ -59,22 +58,30 @@ def read_vocabulary(path):
 
 
 def index_tokens(vocabulary):
-    """Returns the dict of the original's `load_vocab` for a list of tokens: token to ID, the
-    last one of duplicates."""
+    """Returns the dict of token -> ID for a list of tokens, as the original's `load_vocab`.
+
+    For duplicates, it has the last ID.
+    """
     return {token: id_ for id_, token in enumerate(vocabulary)}
 
 
 def count_ids(vocabulary):
-    """Returns the number of IDs that a model requires for a list of tokens, without blank lines
-    at the end."""
+    """Returns the number of IDs that a model requires for a list of tokens.
+
+    Blank lines at the end do not count.
+    """
     return max((id_ for id_, token in enumerate(vocabulary) if token), default=-1) + 1
 
 
 def describe_lines(vocabulary, vocab_size=None):
-    """Returns messages about duplicate and blank lines, and about IDs of a model without a token:
-    list of str.
+    """Returns messages about duplicate and blank lines, and about IDs of a model without a token.
 
-    `vocab_size`: int. Number of IDs of the model, or None.
+    Args:
+      vocabulary: List of str. Token of each ID.
+      vocab_size: int. Number of IDs of the model, or None.
+
+    Returns:
+      List of str.
     """
     ids = index_tokens(vocabulary)
     messages = []
@@ -112,8 +119,9 @@ def _read_piece(line, location):
 
 
 def check_casing(lower_case, checkpoint):
-    """Rejects a casing that contradicts the name of a checkpoint (the original's
-    `validate_case_matches_checkpoint`).
+    """Rejects a casing that contradicts the name of a checkpoint.
+
+    This is the original's `validate_case_matches_checkpoint`.
 
     Args:
       lower_case: bool. Casing of the tokenizer.
@@ -133,8 +141,7 @@ def check_casing(lower_case, checkpoint):
 
 
 def find_published_casing(checkpoint):
-    """Returns the directory whose name identifies one of Google's releases, and whether that
-    release is lowercased.
+    """Returns the directory named like one of Google's releases, and whether this is lowercased.
 
     Returns (None, None) for any other checkpoint. See `check_casing` for the argument.
     """

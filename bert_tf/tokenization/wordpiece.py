@@ -1,9 +1,8 @@
-"""Text to WordPiece IDs, exactly as in the original's `FullTokenizer`, in graph ops at the speed of
-C++.
+"""Text to WordPiece IDs, exactly as in the original's `FullTokenizer`, in graph ops.
 
-Two kernels of TensorFlow Text do the work: FastBertNormalizer, with a model built from the
-original's rules (`normalizer_model.py`), and FastWordpieceTokenizer. Three rules involve more than
-one character, which the normalizer does not support:
+They have the speed of C++. Two kernels of TensorFlow Text do the work: FastBertNormalizer, with a
+model built from the original's rules (`normalizer_model.py`), and FastWordpieceTokenizer. Three
+rules involve more than one character, which the normalizer does not support:
 
 - `str.lower` converts a Σ at the end of a word to ς and any other to σ.
 - NFD sorts neighboring marks by their combining class, which matters if marks remain that are not
@@ -29,7 +28,7 @@ from bert_tf.tokenization.ragged import (
 )
 from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, UNKNOWN, index_tokens
-from bert_tf.tokenization.words import MAX_WORD_CHARACTERS
+from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, TokenSpans
 
 # Enough for any word of 200 characters; a longer word has more than 200 and is unknown in any case.
 _MAX_BYTES_PER_WORD = 4 * MAX_WORD_CHARACTERS
@@ -92,18 +91,18 @@ class WordPieceTokenizer(tf.Module):
         """Tokenizes string [B] and finds the source of each token.
 
         Returns:
-          Tuple `(ids, starts, ends)`: RaggedTensors [B, (tokens)], ids int32, the others int64. A
-          token comes from the bytes [start, end) of its text: whole characters, including the
-          following ones that are dropped.
+          TokenSpans of RaggedTensors [B, (tokens)]; `ids` are int32, the others int64. Spans are in
+          bytes.
         """
-        return self._called(self._ids_and_spans)(texts)
+        return TokenSpans(*self._called(self._ids_and_spans)(texts))
 
     def _ids(self, texts):
         normalized, needs_care = self._finish(self._normalizer.normalize(texts))
         ids = self._pieces.tokenize(normalized)
-        return _replace_rows(
+        (ids,) = _replace_rows(
             [ids], needs_care, lambda: self._tokenize_with_care(texts, needs_care)[:1]
-        )[0]
+        )
+        return ids
 
     def _ids_and_spans(self, texts):
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
@@ -132,7 +131,11 @@ class WordPieceTokenizer(tf.Module):
         )
 
     def _tokenize_with_care(self, texts, needs_care):
-        """Tokenizes the `texts` that `needs_care` selects by all rules; see `ids_and_spans`."""
+        """Tokenizes the `texts` that `needs_care` selects by all rules.
+
+        Returns:
+          List of the fields of TokenSpans; see `ids_and_spans`.
+        """
         texts = tf.boolean_mask(texts, needs_care)
         if self._strip_accents:
             ordered, sources = self._mark_separator.normalize_with_offsets(texts)
@@ -143,12 +146,16 @@ class WordPieceTokenizer(tf.Module):
             normalized = self._lower_sigma(normalized)
         else:
             normalized, sources = self._normalizer.normalize_with_offsets(texts)
-        pieces = self._pieces.tokenize_with_offsets(normalized)
-        ids, starts, ends = self._replace_long_words(normalized, *pieces)
-        return [ids, *source_spans(starts, ends, sources)]
+        tokens = TokenSpans(*self._pieces.tokenize_with_offsets(normalized))
+        tokens = self._replace_long_words(normalized, tokens)
+        return [tokens.ids, *source_spans(tokens.starts, tokens.ends, sources)]
 
-    def _replace_long_words(self, normalized, ids, starts, ends):
-        """Replaces each word over MAX_WORD_CHARACTERS with one unknown token."""
+    def _replace_long_words(self, normalized, tokens):
+        """Returns TokenSpans in which one unknown token replaces each word that is too long.
+
+        These are words over MAX_WORD_CHARACTERS.
+        """
+        ids, starts, ends = tokens
         _, word_starts, word_ends = self._words.tokenize_with_offsets(normalized)
         first, last = characters_before(normalized, [word_starts, word_ends])
         is_long = last.values - first.values > MAX_WORD_CHARACTERS
@@ -157,13 +164,17 @@ class WordPieceTokenizer(tf.Module):
         ids = ids.with_values(tf.where(in_long, self._unknown_id, ids.values))
         ends = ends.with_values(tf.where(in_long, tf.gather(word_ends.values, word), ends.values))
         is_kept = ~in_long | (starts.values == tf.gather(word_starts.values, word))
-        return [ragged.select(rows, is_kept) for rows in (ids, starts, ends)]
+        return TokenSpans(*(ragged.select(rows, is_kept) for rows in (ids, starts, ends)))
 
 
 def _replace_rows(results, replaced, make_rows):
-    """Replaces the rows of RaggedTensors `results` [B, (N)] that bool [B] `replaced` selects.
+    """Replaces some rows of RaggedTensors.
 
-    `make_rows` returns the new rows as a list of RaggedTensors; it is called only if there are any.
+    Args:
+      results: List of RaggedTensors [B, (N)].
+      replaced: bool [B]. Whether to replace a row.
+      make_rows: Function that returns the new rows as a list of RaggedTensors; it is called only if
+        there are any.
     """
 
     def replace():
@@ -212,7 +223,7 @@ def _wordpiece_model(vocabulary):
 def _normalize_piece(piece, id_):
     """Converts a token to the form in which FastWordpieceTokenizer finds it in normalized text.
 
-    "" is never found.
+    The form of "" is never found.
     """
     # Later characters are not printable in Unicode 14.0.
     if (
@@ -236,16 +247,20 @@ def _normalize_piece(piece, id_):
 
 @functools.cache
 def _rare_text_pattern(others):
-    """Returns a pattern for normalized texts with a word that may be too long, marks that NFD
-    sorts, or `others`."""
+    """Returns a pattern for normalized texts that a rare rule may affect.
+
+    Such a text has a word that may be too long, marks that NFD sorts, or a character of `others`.
+    """
     marks = [mark for marks in unicode_rules.group_sorted_marks().values() for mark in marks]
     return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class([*others, *marks])}.*"
 
 
 @functools.cache
 def _list_disordered_classes():
-    """Returns pairs of bracket expressions: marks of higher combining classes, and of the class
-    that precedes them."""
+    """Returns pairs of bracket expressions for marks in the wrong order.
+
+    The first matches marks of higher combining classes, the second marks of the class before them.
+    """
     marks = list(unicode_rules.group_sorted_marks().values())
     return [
         (
@@ -270,9 +285,9 @@ def _sort_marks(texts):
 
 
 def _lower_sigma(texts):
-    """Lowercases Σ in texts that are otherwise normalized.
+    """Lowercases Σ in texts that are otherwise normalized; string [B] -> string [B].
 
-    String [B] -> string [B], the same lengths.
+    The lengths are unchanged.
     """
     pattern = _final_sigma_pattern()
     return tf.strings.regex_replace(tf.strings.regex_replace(texts, pattern, r"\1ς\2"), "Σ", "σ")

@@ -1,15 +1,15 @@
-"""The tokenizer in plain Python, with the words, IDs, and spans of BertTokenizer, for processes
-without TensorFlow.
+"""The tokenizer in plain Python, for processes without TensorFlow.
 
-The kernels of BertTokenizer process many texts at a time; this one processes one text and is ready
-immediately. It applies the rules of `BasicTokenizer` in the original's tokenization.py, once per
-distinct string between spaces, and texts have few of these; tests compare the results with the
-graph.
+Its words, IDs, and spans are those of BertTokenizer. The kernels of BertTokenizer process many
+texts at a time; this one processes one text and is ready immediately. It applies the rules of
+`BasicTokenizer` in the original's tokenization.py, once per distinct string between spaces, and
+texts have few of these; tests compare the results with the graph.
 """
 
 import bisect
 import functools
 import itertools
+from typing import NamedTuple
 
 from bert_tf.tokenization.unicode_rules import (
     is_cjk,
@@ -39,7 +39,7 @@ _normalize_character = functools.cache(normalize_character)
 def split_text(text, lower_case, strip_accents=None):
     """Splits a text into words, a list of str, as in the original's `BasicTokenizer.tokenize`.
 
-    `strip_accents`: See BertTokenizer; None, as in the original, for `lower_case`.
+    For the casing, see BertTokenizer; `strip_accents` defaults to `lower_case`.
     """
     strip_accents = lower_case if strip_accents is None else strip_accents
     return [
@@ -78,6 +78,18 @@ def _clean_character(character):
     return f" {character} " if is_cjk(character) else character
 
 
+class TokenSpans(NamedTuple):
+    """Tokens of a text, or of a batch of texts, and their sources.
+
+    A token comes from the half-open span [start, end) of its text. Spans contain whole characters,
+    including the following ones that normalization drops.
+    """
+
+    ids: list
+    starts: list
+    ends: list
+
+
 class PlainTokenizer:
     """Converts text to WordPiece IDs.
 
@@ -89,9 +101,11 @@ class PlainTokenizer:
     """
 
     def __init__(self, vocabulary, lower_case=True, strip_accents=None):
-        """Args: vocabulary: list of str, from `read_vocabulary`.
+        """Creates a tokenizer.
 
-        For the others, see BertTokenizer.
+        Args:
+          vocabulary: List of str, from `read_vocabulary`.
+          lower_case, strip_accents: See BertTokenizer.
         """
         self.vocabulary = vocabulary
         self._ids = index_tokens(vocabulary)
@@ -114,9 +128,7 @@ class PlainTokenizer:
           text: str.
 
         Returns:
-          Tuple `(ids, starts, ends)` of lists of int: a token comes from the characters [start,
-          end) of the text. Spans contain whole characters, including the following ones that
-          normalization drops.
+          TokenSpans of lists of int, in characters.
         """
         casing = self._lower_case, self._strip_accents
         # The source of each byte of the words. NFD can sort the marks of several sources; the graph
@@ -143,15 +155,18 @@ class PlainTokenizer:
                 # character.
                 ends.append(remaining[bisect.bisect_right(remaining, sources[offsets[end] - 1])])
             first_byte = offsets[-1]
-        return ids, starts, ends
+        return TokenSpans(ids, starts, ends)
 
     def _tokenize_chunk(self, chunk):
         words = split_chunk(chunk, self._lower_case, self._strip_accents)
         return tuple(id_ for word in words for id_, _, _ in self._pieces(word))
 
     def _pieces(self, word):
-        """Splits a word into tokens, longest match first: list of (id, first character,
-        character after the last)."""
+        """Splits a word into tokens, longest match first.
+
+        Returns:
+          List of (id, first character, character after the last).
+        """
         unknown = [(self.unk_id, 0, len(word))]
         if len(word) > MAX_WORD_CHARACTERS:
             return unknown

@@ -90,7 +90,7 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
     was_cut = []
     for batch in _iterate_batches(len(text_a)):
         second = None if text_b is None else tokenizer.tokenize(text_b[batch])
-        encoded, row, cut = tokenization.pack_windows(
+        packed = tokenization.pack_windows(
             tokenizer,
             tokenizer.tokenize(text_a[batch]),
             second,
@@ -99,9 +99,9 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
             max_windows=max_windows,
             static_length=True,
         )
-        parts.append({name: value.numpy() for name, value in encoded.items()})
-        rows.append(batch.start + row.numpy())
-        was_cut.append(cut.numpy())
+        parts.append({name: value.numpy() for name, value in packed.features.items()})
+        rows.append(batch.start + packed.rows.numpy())
+        was_cut.append(packed.was_cut.numpy())
     rows = np.concatenate(rows)
     counts = np.bincount(rows, minlength=len(text_a))
     # Number of each window in its text.

@@ -74,10 +74,11 @@ def test_no_other_batches_cost_less():
     for count in range(1, 12):
         lengths = sorted(generator.integers(1, 21, count).tolist())
         batches = plan(lengths, sizes)
-        assert sum(size * bucket + CALL for size, bucket, _, _ in batches) == least(tuple(lengths))
-        assert [start for _, _, start, _ in batches] == [0, *(end for _, _, _, end in batches[:-1])]
-        assert batches[-1][3] == count
+        cost = sum(batch.size * batch.length + CALL for batch in batches)
+        assert cost == least(tuple(lengths))
+        assert [batch.start for batch in batches] == [0, *(batch.end for batch in batches[:-1])]
+        assert batches[-1].end == count
         assert all(
-            bucket >= lengths[end - 1] and size >= end - start
-            for size, bucket, start, end in batches
+            batch.length >= lengths[batch.end - 1] and batch.size >= batch.end - batch.start
+            for batch in batches
         )

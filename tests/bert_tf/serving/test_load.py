@@ -13,6 +13,7 @@ import bert_tf
 from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.serving import exports
+from bert_tf.serving.loading import CheckpointOptions
 from bert_tf.tasks import KINDS
 from run.serving.settings import PredictionSettings
 from tests import scripts, toy_servables
@@ -205,8 +206,9 @@ def test_a_saved_model_of_another_project(tmp_path):
 
 
 def test_the_options_have_the_names_of_flags():
-    options = inspect.signature(bert_tf.load).parameters
-    assert {*options} == {"path", "kind", *PredictionSettings(model="x").values()} - {
+    options = CheckpointOptions.__annotations__
+    arguments = {*inspect.signature(bert_tf.load).parameters} - {"options"} | {*options}
+    assert arguments == {"path", "kind", *PredictionSettings(model="x").values()} - {
         "model",
         "task",
         "input_file",
@@ -214,7 +216,8 @@ def test_the_options_have_the_names_of_flags():
         "output_file",
         "batch_size",
     }
-    assert all(f"  {name}: " in inspect.getdoc(bert_tf.load) for name in options)
+    assert all(f"  {name}: " in inspect.getdoc(CheckpointOptions) for name in options)
+    assert all(name in inspect.getdoc(bert_tf.load) for name in arguments)
     with pytest.raises(TypeError, match="unexpected keyword argument 'model'"):
         bert_tf.load("path", model="squad")
 

@@ -78,10 +78,9 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
         ids,
         LONGEST_ANSWER,
     )
+    by_context = [found.scores.to_list(), found.first.to_list(), found.last.to_list()]
     begin_of = ids.row_starts().numpy()
-    for number, (context, *of_graph) in enumerate(
-        zip(contexts, *(each.to_list() for each in found), strict=True)
-    ):
+    for number, (context, *of_graph) in enumerate(zip(contexts, *by_context, strict=True)):
         own = rows == number
         expected = decode(context, scores[:, own], begins[own])
         assert [
@@ -126,16 +125,17 @@ def tokenizers(tmp_path_factory):
 def test_the_source_of_a_span(tokenizers, context, first, last, expected):
     # Tokens are counted over all contexts.
     pieces = split_contexts(tokenizers[0], tf.constant(["x fun", context]))
-    texts, starts, ends = extract_span_texts(
+    of_graph = extract_span_texts(
         pieces,
         tf.constant([1], tf.int64),
         *(tf.constant([2 + token], tf.int64) for token in (first, last)),
     )
     plain = span_labeler.split(tokenizers[1], context)
     assert plain.ids == pieces.ids[1].numpy().tolist()
-    found = (texts[0].numpy().decode(), int(starts[0]), int(ends[0]))
-    assert found == plain.span_text(first, last)
-    assert (found[0], " ".join(context[found[1] : found[2]].split())) == (expected, expected)
+    found = plain.span_text(first, last)
+    assert found.text == of_graph.texts[0].numpy().decode() == expected
+    assert (found.start, found.end) == (int(of_graph.starts[0]), int(of_graph.ends[0]))
+    assert " ".join(context[found.start : found.end].split()) == expected
 
 
 @pytest.mark.parametrize(
