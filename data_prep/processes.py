@@ -8,6 +8,8 @@ import os
 import signal
 import threading
 
+from bert_tf import tensorflow_messages
+
 # Maximum number per process of items in progress, and of results that wait for an earlier one.
 WAITING = 8
 
@@ -32,7 +34,7 @@ def map_in_processes(function, items, num_workers, *arguments):
     # fork.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    pool = concurrent.futures.ProcessPoolExecutor(num_workers, context, initializer=_tie_to_parent)
+    pool = concurrent.futures.ProcessPoolExecutor(num_workers, context, initializer=_prepare_worker)
     pending = collections.deque()
     try:
         for item in items:
@@ -64,11 +66,12 @@ def _block_interrupts():
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _tie_to_parent():
-    """Makes a worker exit with its parent, even if the parent is killed."""
+def _prepare_worker():
+    """Makes a worker exit with its parent, even if the parent is killed, and quiet."""
 
     def end_with_parent():
         multiprocessing.parent_process().join()
         os._exit(1)
 
     threading.Thread(target=end_with_parent, daemon=True).start()
+    tensorflow_messages.hide_at_import()

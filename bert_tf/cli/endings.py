@@ -11,6 +11,11 @@ INTERRUPTED = 130  # Status in a shell of a process that Ctrl-C ended.
 TERMINATED = 143  # Status in a shell of a process that SIGTERM ended.
 
 
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SCRIPT_FOLDERS = ("data_prep", "run", "run/demo")  # Below the root of this project.
+COMMAND_NAME = "bert-tf"
+
+
 class Termination(BaseException):
     """SIGTERM. Like KeyboardInterrupt, it is not an error that a program handles."""
 
@@ -24,6 +29,27 @@ _SIGNALS = {
     signal.SIGINT: (KeyboardInterrupt, signal.default_int_handler),
     signal.SIGTERM: (Termination, signal.SIG_DFL),
 }
+
+
+def report_early_interruption():
+    """Makes Ctrl-C end a script with one line and status INTERRUPTED while it is imported.
+
+    Only changes a process whose main module is a script of this project: other programs that import
+    these modules have their own report of exceptions.
+    """
+    main_file = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or "")
+    folders = [os.path.join(_ROOT, folder) for folder in SCRIPT_FOLDERS]
+    if os.path.dirname(main_file) not in folders and os.path.basename(main_file) != COMMAND_NAME:
+        return
+    report = sys.excepthook
+
+    def report_briefly(kind, error, traceback):
+        if not issubclass(kind, KeyboardInterrupt):
+            return report(kind, error, traceback)
+        print(f"\n{os.path.basename(main_file)}: {ENDINGS[kind][1]}", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+    sys.excepthook = report_briefly
 
 
 @contextlib.contextmanager

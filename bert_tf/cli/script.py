@@ -20,7 +20,7 @@ import sys
 
 from absl import app, flags, logging
 
-from bert_tf import processor
+from bert_tf import processor, tensorflow_messages
 from bert_tf.cli import endings, resolution, roles, usage
 from bert_tf.cli import flags as setting_flags
 from bert_tf.errors import InputError, LostWorkerError
@@ -248,13 +248,14 @@ def prepare_tensorflow():
     is faster there too.
     """
     has_gpu = os.path.exists("/dev/nvidiactl")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_gpu else "3")
+    os.environ.setdefault(tensorflow_messages.LEVEL_VARIABLE, "2" if has_gpu else "3")
     os.environ.setdefault("GCS_READ_CACHE_BLOCK_SIZE_MB", str(REMOTE_BLOCK_MB))
     # Otherwise, TensorFlow imports Keras 3, which is not used here.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     if FASTER_WITH_ONEDNN in processor.read()[1]:
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     logging.set_verbosity(logging.ERROR)
+    tensorflow_messages.hide_at_import()
 
 
 def _is_input_error(error):

@@ -7,12 +7,11 @@ spaces instead of once per occurrence, in worker processes that do not import Te
 import collections
 import contextlib
 import dataclasses
-import os
 from typing import NamedTuple
 
 from tqdm import tqdm
 
-from bert_tf import files
+from bert_tf import files, processor
 from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, split_chunk
 from data_prep.processes import map_in_processes
 from data_prep.reading import drop_garbled, read_blocks
@@ -112,7 +111,7 @@ def _drop_rarest(words, limit):
 
 def _count_blocks(paths, settings):
     """Yields the BlockCounts of the blocks of files, in the order of the text."""
-    num_workers = settings.num_workers or os.cpu_count()
+    num_workers = settings.num_workers or processor.count_cores()
     lower_case = settings.do_lower_case
     strip_accents = lower_case if settings.strip_accents is None else settings.strip_accents
     # No word extends across a space or a line end, and neither byte occurs inside a UTF-8

@@ -77,3 +77,11 @@ def test_a_second_signal_ends_a_script_at_once(tmp_path, number):
     )
     assert run_toy(tmp_path, toy=toy) == (-number, "")
     assert not (tmp_path / "result").exists()
+
+
+@pytest.mark.parametrize("package", ["run", "data_prep"])
+def test_ctrl_c_during_the_imports_of_a_script(tmp_path, package):
+    name = {"run": "run_classifier", "data_prep": "learn_vocab"}[package]
+    (tmp_path / "absl.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = scripts.run_python("-m", f"{package}.{name}", PYTHONPATH=f"{tmp_path}:{scripts.ROOT}")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"\n{name}.py: interrupted\n")
