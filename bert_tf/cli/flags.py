@@ -1,7 +1,9 @@
 """The flags of Settings classes: defined from their fields, and read back into them.
 
-flags.define(JobSettings())
-settings = flags.read(JobSettings())  # after absl has parsed the command line
+Between these calls, absl parses the command line:
+
+    flags.define(JobSettings())
+    settings = flags.read(JobSettings())
 """
 
 import dataclasses

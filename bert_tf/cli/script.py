@@ -296,7 +296,7 @@ def _script_name():
 
 
 def _fail(message, status=INPUT_ERROR):
-    # Names of files can contain these.
+    # File names in the message can contain line breaks.
     line = f"{_script_name()}: {message}".replace("\n", "\\n").replace("\r", "\\r")
     if len(line) > LONGEST_LINE:  # for example, for a list of labels; advice is at the end
         half = (LONGEST_LINE - len(" ... ")) // 2

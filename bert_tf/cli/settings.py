@@ -178,17 +178,17 @@ class Settings:
         self.check()
 
     def check(self):
-        """Hook for subclasses: raises InputError for inconsistent values."""
+        """Raises InputError for inconsistent values; a hook for subclasses."""
 
     def add_file_values(self):
-        """Hook for subclasses: returns settings with values from further files.
+        """Returns settings with values from further files; a hook for subclasses.
 
         The command line takes precedence.
         """
         return self
 
     def check_files(self):
-        """Hook for subclasses: raises InputError for files that contradict the resolved values."""
+        """Raises InputError for files that contradict the resolved values; a hook for subclasses."""
 
     @property
     def checkpoint(self):

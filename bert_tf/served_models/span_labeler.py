@@ -97,7 +97,7 @@ class ServedSpanLabeler(Servable):
         pieces = split_contexts(self.tokenizer, context)
         query_cut = query.row_lengths() > self.metadata.max_query_length
         query = query[:, : self.metadata.max_query_length]
-        # The original's 3: [CLS] and two [SEP].
+        # The original's 3 are [CLS] and two [SEP].
         room = self.max_seq_length - 3 - query.row_lengths()
         windows = split_into_windows(pieces.ids, room, self.metadata.doc_stride, MAX_WINDOWS)
         features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)

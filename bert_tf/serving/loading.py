@@ -80,9 +80,10 @@ def load(path, *, kind=None, top_k=None, **options: Unpack[CheckpointOptions]):
         run.predict.
       top_k: int. Candidates per [MASK], or answers per question; 5 by default. An export must have
         at least as many.
-      **options: `CheckpointOptions`: bert_config_file, vocab_file, do_lower_case, strip_accents,
-        max_seq_length, pairs, labels_file, multi_label, doc_stride, max_query_length,
-        max_answer_length, version_2_with_negative, null_score_diff_threshold.
+      **options: Options for checkpoints: bert_config_file, vocab_file, do_lower_case,
+        strip_accents, max_seq_length, pairs, labels_file, multi_label, doc_stride,
+        max_query_length, max_answer_length, version_2_with_negative, null_score_diff_threshold. For
+        their meaning, see `bert_tf.serving.loading.CheckpointOptions`.
 
     Returns:
       LoadedModel:

@@ -27,7 +27,7 @@ class ScoredWindow(NamedTuple):
     """A row that contains a window, and its scores."""
 
     begin: int  # Position of the window's first token in the row.
-    # Bool [length]. Whether no other window shows more context of each token of the window.
+    # bool [length]. Whether no other window shows more context of each token of the window.
     is_fullest: np.ndarray
     start_scores: np.ndarray  # float [S].
     end_scores: np.ndarray

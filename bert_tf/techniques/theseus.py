@@ -67,8 +67,8 @@ class TheseusModel:
             """
             *lower, last = self._groups[number]
 
-            # Identities: compiled blocks keep the input for their gradient, and a branch can only
-            # keep its own tensors.
+            # Both branches copy x: compiled blocks keep the input for their gradient, and a branch
+            # can only keep its own tensors.
             def compute_group():
                 y = tf.identity(x)
                 for teacher_layer in lower:

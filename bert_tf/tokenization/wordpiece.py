@@ -207,7 +207,8 @@ def _wordpiece(vocabulary):
 # The kernel's builder takes half a second for large vocabularies; few processes use more than two.
 @functools.lru_cache(maxsize=4)
 def _wordpiece_model(vocabulary):
-    no_pretokenization = support_detokenization = False
+    no_pretokenization = False
+    support_detokenization = False
     # The builder requires one token that it can put into its trie; normalized text contains no
     # control characters.
     return tf_text.build_fast_wordpiece_model(
