@@ -1,5 +1,7 @@
-"""The sizes and dropout rates of a BERT model: `bert_config.json`, or Hugging Face's
-`config.json`."""
+"""The sizes and dropout rates of a BERT model.
+
+They are in a `bert_config.json`, or in Hugging Face's `config.json`.
+"""
 
 import dataclasses
 import json
@@ -32,8 +34,9 @@ MOST_PARAMETERS = 10**12  # The weights of a larger model fit on no machine.
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
-    """Configuration of a BERT encoder, with the field names and defaults of the original's
-    `BertConfig`.
+    """Configuration of a BERT encoder.
+
+    The original's `BertConfig` has the same field names and defaults.
 
     Attributes:
       vocab_size: Number of WordPiece entries, V.
@@ -212,8 +215,10 @@ class BertConfig:
 
     @property
     def embedding_width(self):
-        """Number of columns of the segment and position embeddings and of their LayerNorm: H, or
-        E before H."""
+        """Number of columns of the segment and position embeddings and of their LayerNorm.
+
+        E if the sum of the embeddings is projected, otherwise H.
+        """
         return self.embedding_size if self.project_embedding_sum else self.hidden_size
 
     @property
@@ -241,17 +246,21 @@ class BertConfig:
 
     @property
     def num_parameters(self):
-        """Number of weights of a BertEncoder with this config: with the pooler, without task
-        heads."""
+        """Number of weights of a BertEncoder with this config, including the pooler.
+
+        Task heads are not counted.
+        """
         return sum(map(math.prod, get_shapes(self).values()))
 
     @classmethod
     def from_name(cls, name, vocab_size=PUBLISHED_VOCAB_SIZE):
-        """Creates the config of a published model: "tiny", "mini", "small", "medium", "base", or
-        "large".
+        """Creates the config of a published model.
 
-        As published: the feed-forward size is four times the hidden size, with 512 positions and 2
-        segment types.
+        The feed-forward size is four times the hidden size, with 512 positions and 2 segment types.
+
+        Args:
+          name: str. "tiny", "mini", "small", "medium", "base", or "large".
+          vocab_size: int. Number of WordPiece entries.
 
         Raises:
           InputError: If the name is unknown.
@@ -316,8 +325,10 @@ class BertConfig:
             return cls.from_dict(values)
 
     def to_dict(self):
-        """Returns the fields as a dict of JSON values, without later fields that have their
-        defaults."""
+        """Returns the fields as a dict of JSON values.
+
+        Fields that the original does not have are left out if they have their defaults.
+        """
         values = {
             name: value
             for name, value in dataclasses.asdict(self).items()
@@ -329,8 +340,10 @@ class BertConfig:
         }
 
     def to_json(self):
-        """Returns the text of a `bert_config.json`: sorted keys, indented by two spaces, in the
-        original's format."""
+        """Returns the text of a `bert_config.json` in the original's format.
+
+        Its keys are sorted, and indented by two spaces.
+        """
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
 
 

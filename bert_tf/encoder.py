@@ -211,13 +211,15 @@ class BertEncoder(KerasModel, tf_keras.Model):
         return at_positions, pooled, encoded if return_attention_scores else None
 
     def find_pooled(self, features, starts=None):
-        """Returns the position of the token that the pooler reads in each sequence, int32 [B, K],
-        [B, 1] if not packed.
+        """Returns the position of the token that the pooler reads in each sequence.
 
         Args:
           features: See `call`.
           starts: int32 [B, K]. Position of each packed sequence's [CLS]; None if rows are not
             packed.
+
+        Returns:
+          int32 [B, K], or [B, 1] if rows are not packed.
         """
         if self.is_causal:
             return find_last(features["input_mask"], starts)

@@ -1,5 +1,4 @@
-"""The exceptions for invalid user input and for lost machines, as opposed to bugs in this
-package."""
+"""The exceptions for invalid user input and for lost machines, as opposed to bugs."""
 
 import contextlib
 
@@ -47,8 +46,10 @@ def name_file(path):
 
 @contextlib.contextmanager
 def rename_argument(**names):
-    """Raises an InputError about an argument in `names` as the same error about the mapped
-    argument name."""
+    """Replaces the argument name of an InputError.
+
+    `names`: Argument name -> name to replace it with. Errors about other arguments are unchanged.
+    """
     try:
         yield
     except InputError as error:

@@ -33,11 +33,15 @@ FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
 def find_last(sequences, starts):
-    """Returns the last position of each sequence that begins at `starts` int32 [B, K], also int32
-    [B, K].
+    """Returns the last position of each sequence.
 
-    `sequences`: int32 [B, S], an input_mask, packed or not. If `starts` is None, K is 1, and all
-      begin at 0.
+    Args:
+      sequences: int32 [B, S]. An input_mask, packed or not.
+      starts: int32 [B, K]. First position of each sequence; None if rows are not packed, so that
+        K is 1 and all begin at 0.
+
+    Returns:
+      int32 [B, K].
     """
     if starts is None:
         starts = tf.zeros([tf.shape(sequences)[0], 1], tf.int32)

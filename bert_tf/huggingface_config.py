@@ -1,5 +1,6 @@
-"""Hugging Face's `config.json`: the keys for the config of a BERT, and settings that this project
-does not support.
+"""Reads and writes the keys of Hugging Face's `config.json`.
+
+Settings that this project does not support are rejected.
 
 DistilBERT and the discriminators of ELECTRA are encoders of the same kind; other models are
 rejected.
@@ -184,10 +185,12 @@ def from_bert(values):
 
 
 def reject_settings(values, unsupported, reader):
-    """Raises InputError if a result of BertConfig.to_dict has no segments, or a setting that
-    `reader` does not support.
+    """Raises InputError if a config has settings that `reader` does not support, or no segments.
 
-    `unsupported`: Names of settings.
+    Args:
+      values: Result of BertConfig.to_dict.
+      unsupported: Names of settings.
+      reader: str. Name of the program, for the message.
     """
     for name in unsupported:
         if name in values:
@@ -197,8 +200,14 @@ def reject_settings(values, unsupported, reader):
 
 
 def _heads_left(values):
-    """Counts the remaining heads of each layer, a list of int, in the dict of a config.json with
-    `pruned_heads`."""
+    """Counts the remaining heads of each layer.
+
+    Args:
+      values: Dict of a config.json with `pruned_heads`.
+
+    Returns:
+      List of int.
+    """
     pruned = values[PRUNED]
     layers = values["num_hidden_layers"]
     heads = values["num_attention_heads"]

@@ -1,5 +1,6 @@
-"""The methods of encoders and task models for Keras: creating them from a checkpoint, training, and
-saving them.
+"""Methods of encoders and task models for Keras.
+
+They create a model from a checkpoint, train it, and save it.
 
 Keras saves models in `.keras` files and SavedModels, as the arguments of their constructors.
 """
@@ -153,8 +154,9 @@ class KerasModel:
     def from_pretrained(
         cls, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments
     ):
-        """Creates an encoder or a model with the weights of a checkpoint, including its head if the
-        task is the same.
+        """Creates an encoder or a model with the weights of a checkpoint.
+
+        The head is included if the checkpoint has the same task.
 
         Otherwise, the head has initial weights.
 
@@ -250,8 +252,9 @@ class KerasModel:
 
 
 def check_values(features, config):
-    """Raises InputError if a batch is longer than a model's positions or, in eager mode, has IDs
-    out of range.
+    """Raises InputError if a batch is too long for a model, or has IDs out of range.
+
+    The length is compared with the number of positions. IDs are only checked in eager mode.
 
     Args:
       features: See bert_tf.features.

@@ -45,16 +45,17 @@ def find_latest_checkpoint(folder, name=None):
 
 
 def has_run(folder):
-    """Returns whether a directory contains checkpoints of a run, or the results of a trial of a
-    search."""
+    """Returns whether a directory contains checkpoints of a run or results of a search's trial."""
     return any(
         files.at(os.path.join(folder, name)).exists() for name in (STATE_FILE, TRIAL_FILE)
     ) or (find_latest_checkpoint(folder, RUN_NAME) is not None)
 
 
 def list_checkpoints(folder, name=None):
-    """Returns the prefixes of all checkpoints with a step in their names, by step, also of
-    incomplete ones."""
+    """Returns the prefixes of all checkpoints with a step in their names, ordered by step.
+
+    Incomplete checkpoints are included.
+    """
     matches = map(_NUMBERED_INDEX.fullmatch, files.at(folder).names_if_dir())
     found = sorted(
         (int(match[3]), match[1]) for match in matches if match and name in (None, match[2])

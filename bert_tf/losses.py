@@ -90,8 +90,10 @@ class TotalLoss:
         return self.partial_losses(outputs, features, self.normalizers(features))
 
     def normalizers(self, features):
-        """Returns the terms' divisors from one part of a batch: float32 scalars, which add up
-        over the parts."""
+        """Returns the divisors of the terms for one part of a batch, a list of float32 scalars.
+
+        The sums over the parts are the divisors for the batch.
+        """
         counts = (term.counts(features) for term in self.terms)
         return [
             _equal_counts(each, features) if isinstance(each, int) else tf.reduce_sum(each)
@@ -129,8 +131,10 @@ class TotalLoss:
 
 
 def _equal_counts(count, features):
-    """Returns the number of examples in a part of a batch, packed or not, times a count, as a
-    float32 scalar."""
+    """Returns the number of examples in a part of a batch, packed or not, times a count.
+
+    The result is a float32 scalar.
+    """
     packed = features.get("sequence_weights")
     examples = (
         tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32)
@@ -141,8 +145,9 @@ def _equal_counts(count, features):
 
 
 def create_pretraining_loss(sentence_label="next_sentence", token_loss="masked_lm"):
-    """Creates the masked LM loss plus the loss of a label of the sequence (the original's
-    `run_pretraining.model_fn`).
+    """Creates the masked LM loss plus the loss of a label of the sequence.
+
+    This is the loss of the original's `run_pretraining.model_fn`.
 
     The loss reads the outputs of a BertPretrainer: masked_lm_logits [B, P, V] and
     next_sentence_logits [B, 2], packed [B, K, 2]. Its features are masked_lm_ids int32 [B, P];
@@ -201,8 +206,9 @@ def _masked_lm_items(outputs, features):
 
 
 def create_span_loss(ignore_padding=False):
-    """Creates the mean cross entropy of start and end over positions (the original's
-    `run_squad.model_fn`).
+    """Creates the mean cross entropy of start and end over positions.
+
+    This is the loss of the original's `run_squad.model_fn`.
 
     In the original, padding competes with the answer, although a model that skips padding computes
     no scores for it.

@@ -99,8 +99,9 @@ class _TaskModel(KerasModel, tf_keras.Model):
 
 @register
 class BertPretrainer(_TaskModel):
-    """Masked language model and a classifier of the whole sequence, such as NSP (section 3.1 of the
-    paper).
+    """Masked language model, and a classifier of the whole sequence, such as NSP.
+
+    See section 3.1 of the paper.
 
     Args:
       encoder, name: See BertClassifier.
@@ -157,8 +158,10 @@ class BertPretrainer(_TaskModel):
 
 
 class _LinearModel(_TaskModel):
-    """Base class of a linear layer after dropout, with the variables of the original's
-    run_classifier."""
+    """Base class of a linear layer after dropout.
+
+    Its variables are those of the original's run_classifier.
+    """
 
     def __init__(self, encoder, num_labels, dropout_rate=None, *, name=None):
         super().__init__(encoder, name=name)
@@ -212,10 +215,11 @@ class BertClassifier(_LinearModel):
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
     def _score(self, texts, training, return_attention_scores, starts=None):
-        """Returns the logits of each text [B, num_labels], or of each packed sequence [B * K,
-        num_labels].
+        """Computes the logits of texts or packed sequences.
 
-        Also returns the encoder's dict, or None unless return_attention_scores.
+        Returns:
+          Logits of each text [B, num_labels], or of each packed sequence [B * K, num_labels], and
+          the encoder's dict, or None unless return_attention_scores.
         """
         if self.bilstm is None:
             _, pooled, encoded = self.encoder.encode_positions(
@@ -304,8 +308,9 @@ class BertMultipleChoice(BertClassifier):
 
 @register
 class BertLongTextClassifier(BertClassifier):
-    """A BertClassifier on each window of a text, with the mean or the maximum of each label's logit
-    over the windows.
+    """A BertClassifier on each window of a text.
+
+    The logit of a label is the mean or the maximum over the windows.
 
     If the texts of a batch have one window each, [B, S], the model is equivalent to BertClassifier.
 

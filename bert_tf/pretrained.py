@@ -1,7 +1,7 @@
-"""Models and tokenizers from directories, and models to directories: `from_pretrained` and
-`save_pretrained`.
+"""Functions for `from_pretrained` and `save_pretrained`.
 
-The classes import this module late, since it constructs them.
+They create models and tokenizers from directories, and write models to directories. The classes
+import this module late, since it constructs them.
 """
 
 import dataclasses
@@ -139,8 +139,12 @@ def _create_encoder(encoder_class, path, config, fast, dtype, seed, **arguments)
 
 
 def _warn_about_missing(report, expected):
-    """Warns about variables that a checkpoint lacks, except those whose names start with one of
-    `expected`."""
+    """Warns about variables that a checkpoint lacks.
+
+    Args:
+      report: LoadReport.
+      expected: Tuple of str. Starts of the names of variables that may be missing.
+    """
     missing = [name for name in report.missing if not name.startswith(expected)]
     if missing:
         warnings.warn(

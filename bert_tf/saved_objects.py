@@ -1,5 +1,7 @@
-"""The base class of layers: hooks of techniques, and saving with Keras, with the models that
-construct them."""
+"""The base class of layers, for hooks of techniques and for saving with Keras.
+
+Keras saves layers with the models that construct them.
+"""
 
 import tf_keras
 

@@ -12,8 +12,10 @@ NEXT_SENTENCE = "cls/seq_relationship/"
 
 
 def original_names(name):
-    """Returns the original's variables, in order, whose concatenation on the last axis is this
-    project's variable."""
+    """Returns the names of the original's variables for a variable of this project.
+
+    Concatenated in this order on the last axis, they are this project's variable.
+    """
     scope, separator, leaf = name.rpartition("qkv/")
     if not separator:
         return [name]
@@ -21,8 +23,14 @@ def original_names(name):
 
 
 def get_shapes(config):
-    """Returns the variables of a BertEncoder with a BertConfig: dict of the original's name to
-    shape, a list of int."""
+    """Returns the shapes of the variables of a BertEncoder.
+
+    Args:
+      config: BertConfig.
+
+    Returns:
+      Dict of the original's name to shape, a list of int.
+    """
     width = config.hidden_size
     shapes = {
         WORD_EMBEDDINGS: [config.vocab_size, config.embedding_size or width],

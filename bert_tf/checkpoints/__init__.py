@@ -1,5 +1,6 @@
-"""Reads and writes checkpoints: of the original, this project's training runs, the Model Garden,
-and Hugging Face.
+"""Reads and writes checkpoints.
+
+They are from the original, this project's training runs, the Model Garden, or Hugging Face.
 
     load_pretrained(model, path)          loads a checkpoint of any kind into a model
     open_checkpoint(path)                 its tensors under the original's names, without a model

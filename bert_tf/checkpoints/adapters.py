@@ -1,5 +1,6 @@
-"""Low-rank adapters in checkpoints: merged when a training checkpoint is read, or written to a
-separate small file.
+"""Low-rank adapters in checkpoints.
+
+They are merged when a training checkpoint is read, or written to a separate small file.
 
 The file is in the safetensors format. For each kernel, it contains `lora_a` [K, R] and `lora_b` [R,
 M] under the kernel's canonical name, such as `bert/encoder/layer_0/attention/self/query/lora_a`. It

@@ -1,5 +1,7 @@
-"""Converts the weights of a checkpoint from any format to another, for longer texts if
-requested."""
+"""Converts the weights of a checkpoint from any format to another.
+
+Adds position embeddings for longer texts if requested.
+"""
 
 import dataclasses
 import math
@@ -108,14 +110,17 @@ def convert(
 
 
 def extend_positions(checkpoint, config, length):
-    """Repeats the position embeddings, starting with the first, as in the initialization of
-    Longformer.
+    """Repeats the position embeddings, starting with the first.
 
-    See Beltagy et al. 2020, section 5. Existing positions are unchanged.
+    Longformer is initialized in this way (Beltagy et al. 2020, section 5). Existing positions are
+    unchanged.
 
     Args:
       checkpoint, config: Checkpoint, and the BertConfig that describes it.
       length: int. New number of position embeddings.
+
+    Returns:
+      Tuple `(checkpoint, config)` with this number of position embeddings.
 
     Raises:
       InputError: If there are already as many position embeddings.

@@ -1,5 +1,6 @@
-"""Hugging Face's files: `config.json` and `model.safetensors`, with the names and layouts of
-transformers.
+"""Hugging Face's `config.json` and `model.safetensors`.
+
+They have the names and layouts of transformers.
 
 Its linear kernels are [out, in], so they are transposed. Its "gelu" is the exact erf form, called
 "gelu_exact" here; its "gelu_new" is the tanh approximation of the original. The masked LM's output
@@ -88,8 +89,9 @@ SCOPES = ("bert/", "cls/predictions/transform/")  # Scopes of the other canonica
 
 
 def read(path):
-    """Opens a .safetensors file, or the index of several, and the config.json in the same directory
-    if it exists.
+    """Opens a .safetensors file, or the index of several.
+
+    The settings are from the config.json in the same directory, if it exists.
 
     Raises:
       InputError: If a file is a pickle, does not exist, or is corrupted; if the word embedding
@@ -243,8 +245,10 @@ def list_files(path):
 
 
 def _list_parts(path):
-    """Returns the safetensors files of a path, a list of str: itself, or those of an index, in
-    the same directory."""
+    """Returns the safetensors files of a path, a list of str.
+
+    For an index, these are its files, in the same directory; otherwise, the path itself.
+    """
     if not path.endswith(SHARDED_NAME):
         return [path]
     weight_map = read_json_object(path).get("weight_map")
@@ -277,11 +281,16 @@ def _to_stored_tensor(path, file, key):
 
 
 def get_model_settings(tensors, task):
-    """Returns the keys of config.json with the model class of transformers that has these canonical
-    tensors.
+    """Returns the keys of config.json that name the model class of transformers.
 
-    See `write` for `task`; raises InputError if its number of labels does not match the head. Kinds
-    that Hugging Face does not support are ignored.
+    Kinds that Hugging Face does not support are ignored.
+
+    Args:
+      tensors: Dict of canonical name to StoredTensor, which determine the class.
+      task: See `write`.
+
+    Raises:
+      InputError: If the number of labels of the task does not match the head.
     """
     if OUTPUT_BIAS in tensors:
         return {

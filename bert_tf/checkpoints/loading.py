@@ -1,5 +1,7 @@
-"""Opens checkpoints of any format, and loads their weights into a model, matched by the
-original's variable names."""
+"""Opens checkpoints of any format, and loads their weights into a model.
+
+Weights and variables are matched by the original's variable names.
+"""
 
 import dataclasses
 import os
@@ -59,8 +61,10 @@ def open_checkpoint(path):
 
 
 def _read_training_checkpoint(file):
-    """Reads the weights of a TensorFlowFile of this project's training loop, by variable name,
-    with merged adapters."""
+    """Reads the weights of a TensorFlowFile of this project's training loop.
+
+    They are found by variable name, and adapters are merged.
+    """
     if not any(key.startswith(_MODEL) for key in file.variable_names):
         raise InputError(
             f"{file.prefix}: was not written by these scripts (save_weights of Keras, for "
@@ -86,8 +90,10 @@ def holds_adapters(path):
 
 
 def find_checkpoint(path):
-    """Finds a checkpoint at a path or in a directory: returns a TensorFlow prefix or the path of a
-    Hugging Face file.
+    """Finds a checkpoint at a path or in a directory.
+
+    Returns:
+      str. Prefix of a TensorFlow checkpoint, or path of a Hugging Face file.
 
     Raises:
       InputError: If there is no checkpoint, or if a directory contains both kinds.
@@ -240,8 +246,11 @@ def load_pretrained(model, path, *, leave=(), layers=()):
 
 
 def model_tensors(model):
-    """Returns a model's weights for the `write` function of a format: dict of canonical name to
-    StoredTensor."""
+    """Returns a model's weights, in the form that the `write` functions of formats accept.
+
+    Returns:
+      Dict of canonical name to StoredTensor.
+    """
     tensors = {}
     for variable in model.variables:
         stored = StoredTensor(variable.shape.as_list(), variable.numpy)

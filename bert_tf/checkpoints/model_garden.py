@@ -1,5 +1,6 @@
-"""Checkpoints of tf-models-official: tf.train.Checkpoint of its BertEncoder and BertPretrainerV2,
-and SavedModels.
+"""Checkpoints and SavedModels of tf-models-official.
+
+A checkpoint is a tf.train.Checkpoint of its BertEncoder or BertPretrainerV2.
 
 They are read by variable name. These names are the same for `networks.BertEncoder` and
 `BertEncoderV2` and for all objects that contain them. They are written as the objects that the
@@ -143,8 +144,9 @@ def canonical_name(name):
 
 
 def write(folder, tensors, config):
-    """Writes `bert_model.ckpt` and `bert_config.json`: an encoder, or a pretrainer if there is a
-    masked LM head.
+    """Writes `bert_model.ckpt` and `bert_config.json`.
+
+    The objects are those of an encoder, or of a pretrainer if there is a masked LM head.
 
     For the arguments, see `tf1.write`.
 
@@ -191,10 +193,12 @@ def write(folder, tensors, config):
 
 
 def _find_variables(canonical, has_next_sentence):
-    """Returns the variables with the value of a canonical tensor: dict of name to the paths of
-    attributes to it.
+    """Returns the variables with the value of a canonical tensor.
 
     Each object restores one other object, so the next sentence head's pooler is not the encoder's.
+
+    Returns:
+      Dict of variable name to a list of paths of attributes that lead to it.
     """
 
     def below(parents, path):
@@ -236,8 +240,10 @@ def _find_variables(canonical, has_next_sentence):
 
 
 def _make_trackable(attributes):
-    """Returns a trackable object with these attributes, a dict of name to a variable or the dict
-    of an object."""
+    """Returns a trackable object with these attributes.
+
+    `attributes`: Dict of name to a variable or to the dict of an object.
+    """
     return tf.train.Checkpoint(
         **{
             name: _make_trackable(value) if isinstance(value, dict) else value

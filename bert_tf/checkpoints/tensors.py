@@ -17,8 +17,10 @@ from bert_tf.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in a checkpoint, read lazily by `load`, which returns a NumPy array of any float
-    dtype."""
+    """A tensor in a checkpoint, read lazily.
+
+    `load` returns a NumPy array of any float dtype.
+    """
 
     shape: list[int]
     load: Callable[[], np.ndarray]
@@ -28,8 +30,7 @@ class StoredTensor:
         return np.asarray(self.load(), np.float32)
 
     def map(self, shape, function):
-        """Returns the StoredTensor of this `shape` whose value is `function` of this tensor's
-        value."""
+        """Returns a StoredTensor of this `shape`, whose value is `function` of this one's."""
         return StoredTensor(list(shape), lambda: function(self.read()))
 
 
@@ -110,8 +111,11 @@ def check_config(checkpoint, config):
 
 
 def original_tensors(name, tensor):
-    """Splits a StoredTensor of this project into the original's tensors: dict of canonical name
-    to StoredTensor."""
+    """Splits a StoredTensor of this project into the original's tensors.
+
+    Returns:
+      Dict of canonical name to StoredTensor.
+    """
     names = variables.original_names(name)
     if len(names) == 1:
         return {name: tensor}

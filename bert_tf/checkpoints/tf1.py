@@ -105,8 +105,9 @@ def read(file):
 
 
 def write(folder, tensors, config):
-    """Writes `bert_model.ckpt` and `bert_config.json`, as in the original's archives, without
-    optimizer slots.
+    """Writes `bert_model.ckpt` and `bert_config.json`, as in the original's archives.
+
+    The checkpoint has no optimizer slots.
 
     `tf.train.load_checkpoint` and the Saver of TensorFlow 1 can read it.
 

@@ -1,5 +1,4 @@
-"""Importance of each attention head and each feed-forward neuron for a model's loss, to first
-order.
+"""First-order importance of each attention head and each feed-forward neuron for the loss.
 
 The importance of a head is the mean over examples of |dL / d mask| for a mask of 1 (Michel et al.
 2019, "Are Sixteen Heads Really Better than One?", section 4.1): this is approximately the change of
@@ -16,8 +15,7 @@ LEAST_NORM = 1e-30  # For a layer in which all importances are 0.
 
 
 def normalize(layers):
-    """Scales the importances of each layer to an L2 norm of 1, as in Michel et al.: L arrays -> L
-    arrays.
+    """Scales the importances of each layer, L arrays, to an L2 norm of 1, as in Michel et al.
 
     Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be
     compared.
@@ -61,8 +59,11 @@ def importance(model, loss, batches):
 
 
 def _derivatives(model, loss, features, sizes):
-    """Sums |dL / d mask| over a batch's examples: one tensor [size] for each of `sizes`, heads,
-    then neurons."""
+    """Sums |dL / d mask| over a batch's examples.
+
+    Returns:
+      One tensor [size] for each of `sizes`: first those of the heads, then those of the neurons.
+    """
     input_ids = features["input_ids"]
     num_examples = tf.shape(input_ids)[0]
     rows = tf.reduce_prod(tf.shape(input_ids)[:-1])

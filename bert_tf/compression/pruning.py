@@ -31,11 +31,11 @@ NEURON_AXES = {
 
 
 def most_important(values, count):
-    """Selects the `count` most important heads, or neurons, of all layers together, and at least
-    one per layer.
+    """Selects the most important heads, or neurons, of all layers together.
 
     Args:
       values: L arrays of float. Importances, normalized so that layers can be compared.
+      count: int. Number to select; at least one per layer is selected.
 
     Returns:
       L arrays of int. Ascending numbers of the selected heads or neurons.

@@ -1,5 +1,6 @@
-"""The config next to a checkpoint, in the format of the original, Hugging Face, or the Model
-Garden.
+"""The config next to a checkpoint.
+
+Its format is the original's, Hugging Face's, or the Model Garden's.
 
 A SavedModel of the Model Garden has no config; its variables show the sizes.
 """
@@ -66,11 +67,12 @@ def find_config(checkpoint):
 
 
 def read_config(path):
-    """Reads the BertConfig of a bert_config.json, Hugging Face's config.json, or the Model Garden's
-    params.yaml.
+    """Reads the BertConfig of a file.
 
-    The saved_model.pb of a SavedModel of the Model Garden is accepted too. Its activation is
-    assumed to be "gelu".
+    Args:
+      path: Path of a bert_config.json, of Hugging Face's config.json, of the Model Garden's
+        params.yaml, or of the saved_model.pb of a SavedModel of the Model Garden. The activation of
+        the latter is assumed to be "gelu".
 
     Raises:
       InputError: If the file is not a config, or if this project does not support the model, with

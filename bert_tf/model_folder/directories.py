@@ -1,5 +1,7 @@
-"""Directories of the files of a model: next to its checkpoint, or one level up for the best
-weights of a run."""
+"""Directories of the files of a model.
+
+They are next to its checkpoint, or one level up for the best weights of a run.
+"""
 
 import os
 
@@ -30,8 +32,10 @@ def list_directories(checkpoint):
 
 
 def list_files(checkpoint, names):
-    """Returns the existing paths of `names`, in their order, in the first of `list_directories`
-    with any of them."""
+    """Returns the existing paths of `names`, in their order.
+
+    They are in the first of `list_directories` that contains any of them.
+    """
     for folder in list_directories(checkpoint):
         found = [
             path

@@ -1,5 +1,6 @@
-"""Finds the files next to checkpoints: the config, the vocabulary, the casing, and the task, and
-records their sources.
+"""Finds the files next to checkpoints, and records their sources.
+
+These are the config, the vocabulary, the casing, and the task.
 
     files = ModelFiles({"init_checkpoint": "uncased_L-12_H-768_A-12", "output_dir": "mrpc"})
 
@@ -56,8 +57,7 @@ class ModelFiles:
 
     @functools.cached_property
     def vocabularies(self):
-        """Dict of argument -> path of the vocab.txt, or of the tokenizer.json that contains the
-        vocabulary."""
+        """Dict of argument -> path of the vocabulary, in a vocab.txt or a tokenizer.json."""
         return self._find_each(find_vocabulary)
 
     @functools.cached_property
@@ -77,8 +77,10 @@ class ModelFiles:
 
     @property
     def casing(self):
-        """(argument, TokenizerFiles) of the first checkpoint with a known casing, or (None,
-        TokenizerFiles())."""
+        """(argument, TokenizerFiles) of the first checkpoint with a known casing.
+
+        (None, TokenizerFiles()) if there is none.
+        """
         return next(
             ((name, files) for name, files in self.tokenizers.items() if files.casing_from),
             (None, TokenizerFiles()),
@@ -90,8 +92,7 @@ class ModelFiles:
 
 
 def check_run_vocabulary(argument, path, vocab_file, existing):
-    """Raises InputError if an explicit vocabulary differs from that of the run to which a
-    checkpoint belongs.
+    """Raises InputError if an explicit vocabulary differs from that of a checkpoint's run.
 
     The path of the checkpoint is the value of `argument`. `existing`: Path of the vocabulary next
     to it, or None.
@@ -121,8 +122,9 @@ def describe_vocabulary_difference(vocab_file, existing):
 
 
 def save_tokenizer(folder, tokenizer, **settings):
-    """Writes vocab.txt and tokenizer_config.json, so that the next job finds both next to the
-    model.
+    """Writes vocab.txt and tokenizer_config.json to the directory of a model.
+
+    The next job finds both next to the model.
 
     Unknown parts of the TokenizerFiles are not written. `settings`: Further ones of
     tokenizer_config.json.
@@ -152,8 +154,9 @@ def to_saved_files(tokenizer, **settings):
 
 
 def to_vocab_txt(path):
-    """Returns the path of a vocabulary with one token per line: itself, or a temporary copy for a
-    tokenizer.json.
+    """Returns the path of a vocabulary with one token per line.
+
+    This is the path itself, or that of a temporary copy for a tokenizer.json.
 
     Vocabularies are read, compared, and copied as lines; messages about one of them name the copy.
     """

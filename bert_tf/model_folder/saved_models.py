@@ -1,5 +1,6 @@
-"""Encoders of TF Hub and Kaggle Models: SavedModels of tf-models-official, which its
-`export_tfhub_lib` writes.
+"""Encoders of TF Hub and Kaggle Models.
+
+They are SavedModels that `export_tfhub_lib` of tf-models-official writes.
 
 They contain no config: the shapes of the variables in saved_model.pb show the sizes. TensorFlow,
 which has the message types of this file, is only imported for SavedModels of other projects.
@@ -24,8 +25,10 @@ LAYER = "transformer/layer_{}/{}/kernel"
 
 
 def find_version(folder):
-    """Returns the directory itself, or its subdirectory with the highest version, with a
-    SavedModel, or None."""
+    """Returns the directory of a SavedModel, or None.
+
+    This is `folder` itself, or its subdirectory with the highest version.
+    """
     names = files.at(folder).names_if_dir()
     versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
     for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
@@ -52,8 +55,10 @@ def read_variables(path):
 
 
 def is_encoder(folder):
-    """Returns whether a directory is the SavedModel of an encoder of tf-models-official, not one
-    of these scripts."""
+    """Returns whether a directory is the SavedModel of an encoder of tf-models-official.
+
+    False for the exports of these scripts.
+    """
     path = os.path.join(folder, SAVED_MODEL_NAME)
     if not files.at(path).is_file() or files.at(os.path.join(folder, TASK_PATH)).is_file():
         return False
@@ -61,8 +66,10 @@ def is_encoder(folder):
 
 
 def read_sizes(path):
-    """Reads the sizes of an encoder of tf-models-official, a dict of fields of BertConfig, from its
-    saved_model.pb.
+    """Reads the sizes of an encoder of tf-models-official from its saved_model.pb.
+
+    Returns:
+      Dict of field of BertConfig to int.
 
     Raises:
       InputError: If it is another model than a BERT, with the path.

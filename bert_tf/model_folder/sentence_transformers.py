@@ -1,5 +1,7 @@
-"""Reads how a directory of sentence-transformers computes the embedding of a text from the
-outputs of its encoder."""
+"""Reads how a model of sentence-transformers computes the embedding of a text.
+
+The files in its directory describe the pooling of the encoder's outputs.
+"""
 
 import os
 

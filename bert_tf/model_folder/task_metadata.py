@@ -45,8 +45,10 @@ def read(checkpoint):
 
 
 def read_to_serve(checkpoint):
-    """Like `read`, but without a task.json, the model is a sentence encoder if
-    sentence-transformers trained it.
+    """Reads the TaskMetadata with which a model is served, or returns None.
+
+    Like `read`, except that without a task.json, a model that sentence-transformers trained is a
+    sentence encoder.
 
     Only predictions depend on its pooling, so fine-tuning accepts any.
 
@@ -128,11 +130,13 @@ def read_file(path):
 
 
 def read_hugging_face_task(checkpoint):
-    """Reads the kind and the labels of a model from its config.json: TaskMetadata without other
-    values.
+    """Reads the kind and the labels of a model from its config.json.
 
-    Returns None without a config.json, or if it has no task; raises InputError if the labels are
-    invalid.
+    Returns:
+      TaskMetadata without other values; None without a config.json, or if it has no task.
+
+    Raises:
+      InputError: If the labels are invalid.
     """
     path = find_file(checkpoint, CONFIG_NAME)
     values = read_json_object(path) if path else {}

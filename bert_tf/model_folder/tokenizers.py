@@ -108,8 +108,10 @@ def find_vocabulary(checkpoint):
 
 
 def read_tokenizer_json_vocabulary(path):
-    """Returns the tokens of the vocabulary in a tokenizer.json, a list of str in the order of their
-    IDs.
+    """Returns the tokens of the vocabulary in a tokenizer.json.
+
+    Returns:
+      List of str, in the order of their IDs.
 
     Raises:
       InputError: If the file is corrupted, or if it contains no WordPiece vocabulary like BERT's,
@@ -161,8 +163,10 @@ _CASINGS = {
 
 
 def _get_casing(path, values, lower_case="do_lower_case"):
-    """Returns do_lower_case and strip_accents of a dict of JSON values, bool, or None if
-    unknown."""
+    """Returns do_lower_case and strip_accents of a dict of JSON values.
+
+    Each is a bool, or None if it is unknown.
+    """
     for name in (lower_case, "strip_accents"):
         if not isinstance(values.get(name), bool | None):
             raise InputError(f"{path}: {name} is {values[name]!r}: must be true or false")

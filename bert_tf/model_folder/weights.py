@@ -1,5 +1,4 @@
-"""Finds by the names of files if there is a checkpoint, and which of Hugging Face's weights a
-directory contains."""
+"""Finds checkpoints, and Hugging Face's weights in a directory, by the names of files."""
 
 import contextlib
 import os
@@ -25,8 +24,10 @@ EXAMPLE = "google-bert/bert-base-uncased"  # A model of Hugging Face's hub.
 
 
 def check_exists(path, argument="path"):
-    """Raises InputError if there is no directory, file, or prefix of a checkpoint at the path of
-    an argument."""
+    """Raises InputError if the path of an argument does not exist.
+
+    It can be a directory, a file, or the prefix of a checkpoint.
+    """
     if not any(files.at(name).exists() for name in (path, f"{path}.index")):
         is_hub_name = re.fullmatch(r"\w[\w.-]*/[\w.-]+", path) or path.startswith("bert-")
         raise InputError(
@@ -41,10 +42,9 @@ def describe_download(name=EXAMPLE):
 
 
 def weights_in(folder):
-    """Returns the path of a directory's model.safetensors, its index if it is sharded, or else a
-    file that is rejected.
+    """Returns the path of the weights in a directory in Hugging Face's format, or None.
 
-    Returns None if it contains none of them.
+    This is the model.safetensors, its index if it is sharded, or else a file that is rejected.
     """
     paths = (
         os.path.join(folder, name)
@@ -54,8 +54,10 @@ def weights_in(folder):
 
 
 def is_hugging_face(checkpoint):
-    """Returns whether a checkpoint is in Hugging Face's format, and a directory contains no
-    TensorFlow checkpoint."""
+    """Returns whether a checkpoint is in Hugging Face's format.
+
+    False for a directory that also contains a TensorFlow checkpoint.
+    """
     if checkpoint.endswith(WEIGHTS_SUFFIXES):
         return True
     return (
@@ -69,10 +71,10 @@ def is_hugging_face(checkpoint):
 
 
 def check_loadable(checkpoint):
-    """Raises InputError if Hugging Face's config.json describes an unsupported model, or for
-    unsupported files.
+    """Raises InputError if a checkpoint cannot be loaded into a model of this project.
 
-    These are pickles, files of Keras, and exports.
+    Rejects pickles, files of Keras, exports, and unsupported models according to Hugging Face's
+    config.json.
     """
     export = saved_models.find_version(checkpoint)
     if export and not (

@@ -1,5 +1,6 @@
-"""The original's optimizer and LAMB: AdamW without bias correction, clipping, linear warm-up and
-decay.
+"""The original's optimizer, and LAMB.
+
+The former is AdamW without bias correction, with clipping, linear warm-up, and decay.
 
     optimizer = create_optimizer(learning_rate, num_train_steps, num_warmup_steps)
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))

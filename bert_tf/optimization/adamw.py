@@ -9,8 +9,9 @@ from bert_tf.saved_objects import register
 
 @register
 class BertAdamW(ClippingOptimizer):
-    """Adam with decoupled weight decay and no bias correction (the original's
-    `AdamWeightDecayOptimizer`).
+    """Adam with decoupled weight decay and no bias correction.
+
+    It is the original's `AdamWeightDecayOptimizer`.
 
     See ClippingOptimizer for the arguments.
     """
@@ -19,8 +20,9 @@ class BertAdamW(ClippingOptimizer):
 
     @property
     def gradient_scale(self):
-        """Correction for TensorFlow's kernel, which computes 1 - beta_2 in float32, with an error
-        of 1.3e-5 for 0.999.
+        """Correction for TensorFlow's kernel, which computes 1 - beta_2 in float32.
+
+        For a beta_2 of 0.999, the error is 1.3e-5.
 
         If gradients are scaled by this, and the learning rate by its inverse, the second moment and
         the update are correct.

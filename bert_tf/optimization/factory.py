@@ -100,8 +100,10 @@ class WarmupDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
         }
 
     def __call__(self, step):
-        """Returns the learning rate, float32 scalar, at a step, integer scalar, which is 0 for
-        the first update."""
+        """Returns the learning rate at a step, a float32 scalar.
+
+        `step`: Integer scalar. 0 for the first update.
+        """
         step = tf.cast(step, tf.float32)
         remaining = 1.0 - tf.minimum(step / self._num_train_steps, 1.0)
         decayed = self._peak * (remaining if self._power == 1 else remaining**self._power)

@@ -1,5 +1,7 @@
-"""LAMB, for batches of many thousands of examples (You et al. 2020, arXiv:1904.00962, algorithm
-2)."""
+"""LAMB, for batches of many thousands of examples.
+
+See You et al. 2020, arXiv:1904.00962, algorithm 2.
+"""
 
 import tensorflow as tf
 
@@ -48,8 +50,10 @@ class Lamb(ClippingOptimizer):
         variable.assign_sub(rate * update)
 
     def _bias_correction(self, beta):
-        """Returns 1 / (1 - beta^t) for update t, in the kernel's float32, so that it is exact
-        for the first update."""
+        """Returns 1 / (1 - beta^t) for update t.
+
+        Computed in the kernel's float32, so that it is exact for the first update.
+        """
         return 1.0 / (1.0 - tf.pow(tf.constant(beta), tf.cast(self.iterations + 1, tf.float32)))
 
 

@@ -1,5 +1,6 @@
-"""The base class of the optimizers: it sums and clips gradients, and skips updates that are not
-finite.
+"""The base class of the optimizers.
+
+It sums and clips gradients, and skips updates that are not finite.
 
 The original clips by a global norm that includes a sparse gradient by its slices, before duplicate
 rows are summed (`tf.clip_by_global_norm` on IndexedSlices). The slices of the parts of a batch, on
@@ -41,8 +42,10 @@ def merge_slices(gradient):
 
 
 def _global_norm(gradients):
-    """Computes the norm, float32 scalar, of results of `merge_slices`, summed over micro-batches
-    and replicas."""
+    """Computes the global norm of gradients, a float32 scalar.
+
+    `gradients`: Results of `merge_slices`, summed over micro-batches and replicas.
+    """
     halves = [
         gradient.squared_norm / 2 if isinstance(gradient, MergedSlices) else tf.nn.l2_loss(gradient)
         for gradient in gradients
@@ -51,8 +54,9 @@ def _global_norm(gradients):
 
 
 class DynamicLossScale(tf.Module):
-    """A factor of the loss, at least 1: halves when a gradient overflows, doubles after
-    GROWTH_STEPS good steps.
+    """A factor of the loss, at least 1.
+
+    It halves when a gradient overflows, and doubles after GROWTH_STEPS good steps.
 
     Otherwise, gradients of float16 activations would be rounded to zero. bfloat16 has the range of
     float32.
