@@ -139,7 +139,7 @@ def _equal_counts(count, features):
     examples = (
         tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32)
         if packed is None
-        else (tf.reduce_sum(packed))
+        else tf.reduce_sum(packed)
     )
     return examples if count == 1 else examples * count
 
@@ -268,7 +268,7 @@ def _token_entropies(outputs, features):
 def _count_sequences(features):
     """Returns float32 [B, K] for packed rows, 0 for missing sequences.
 
-    For other batches, 1 item per example.
+    For other batches, returns 1: one item per example.
     """
     return features.get("sequence_weights", 1)
 
@@ -295,7 +295,7 @@ classification_loss = TotalLoss(
 def create_weighted_classification_loss(class_weights):
     """Creates the cross entropy of logits [B, classes], with a weight for each class.
 
-    A mean over the examples.
+    It is a mean over the examples.
 
     Args:
       class_weights: List of float, one per class.

@@ -56,7 +56,7 @@ class _TaskModel(KerasModel, tf_keras.Model):
         """See KerasModel."""
         encoder = config["encoder"]
         if tf_keras.saving.get_registered_object(encoder.get("registered_name")):
-            # Keras looks for it in a SavedModel.
+            # In a SavedModel, Keras looks for the registered name as the name of the class.
             encoder = {**encoder, "class_name": encoder["registered_name"]}
         return super().from_config(
             {**config, "encoder": tf_keras.saving.deserialize_keras_object(encoder)}
@@ -185,9 +185,9 @@ class _LinearModel(_TaskModel):
 
 @register
 class BertClassifier(_LinearModel):
-    """A linear classifier on the pooled output (section 4.1.
+    """A linear classifier on the pooled output (section 4.1 of the paper).
 
-    The original's `run_classifier.create_model`).
+    It is the original's `run_classifier.create_model`.
 
     Args:
       encoder: BertEncoder or BertConfig.
@@ -251,9 +251,9 @@ class BertTokenClassifier(_LinearModel):
 
 @register
 class BertSpanLabeler(_TaskModel):
-    """Start and end scores of an answer span (section 4.2.
+    """Start and end scores of an answer span (section 4.2 of the paper).
 
-    The original's `run_squad.create_model`).
+    It is the original's `run_squad.create_model`.
 
     See BertClassifier for the arguments.
     """

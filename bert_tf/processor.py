@@ -15,7 +15,7 @@ def read():
     """
     try:
         with open(CPU_INFO, encoding="utf-8", errors="replace") as file:
-            # Up to the empty line before the second processor.
+            # An empty line follows the description of the first processor.
             first = list(itertools.takewhile(str.strip, file))
     except OSError:
         return "", frozenset()

@@ -20,8 +20,8 @@ class SavedLayer:
     """
 
     hooks = ()
-    # Read by Keras: a SavedModel contains no functions of their calls, whose arguments are not all
-    # tensors.
+    # Keras reads this attribute. With it, a SavedModel contains no functions of the calls of these
+    # layers, whose arguments are not all tensors.
     _must_restore_from_config = True
 
     def __init__(self, *args, **kwargs):

@@ -3,8 +3,8 @@
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
 TOKEN_TYPE_EMBEDDINGS = "bert/embeddings/token_type_embeddings"
-EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"  # For factorized word embeddings.
-# For the projection of the sum.
+# The matrix [E, H] of factorized word embeddings, and the bias if the sum is projected.
+EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"
 EMBEDDING_PROJECTION_BIAS = "bert/embeddings/embedding_projection_bias"
 POOLER = "bert/pooler/"  # Prefix of the names of its variables, which some checkpoints lack.
 OUTPUT_BIAS = "cls/predictions/output_bias"  # One number per token of the vocabulary.

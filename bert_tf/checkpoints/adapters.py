@@ -36,7 +36,7 @@ def is_adapter(name):
 def merge_adapters(tensors, scale=None):
     """Returns canonical tensors with each adapter merged into its kernel.
 
-    Unchanged without adapters.
+    Tensors without adapters are returned unchanged.
 
     `scale`: float. Factor of the adapters' output; None to read it from the tensors.
     """

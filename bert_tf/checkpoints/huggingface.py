@@ -53,7 +53,7 @@ WHOLE_NAMES = {
 }
 CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
 TIED_KERNEL = "cls.predictions.decoder.weight"
-# An alias of the bias; 0, 1, 2, ...
+# Keys without weights of their own: an alias of the bias, and the numbers 0, 1, 2, ...
 NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")
 
 # Starts of keys in DistilBERT and ELECTRA -> those of the same tensors in BERT.
@@ -308,7 +308,7 @@ def get_model_settings(tensors, task):
     outputs = tensors["output_bias"].shape[0]
     if task is None or not KINDS[task.kind].hugging_face:
         settings = get_task_settings(Classifier.name, generic_labels(outputs))
-        del settings["problem_type"]  # unknown
+        del settings["problem_type"]  # It is unknown.
         return settings
     if (len(task.labels) or 1) != outputs:
         raise InputError(

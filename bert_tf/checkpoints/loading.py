@@ -189,7 +189,7 @@ def load_pretrained(model, path, *, leave=(), layers=()):
     used = set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
-        # The latter are never in a checkpoint as it is read.
+        # A checkpoint contains no adapters after they were merged.
         if name in leave or adapters.is_adapter(name):
             continue
         parts = variables.original_names(name)

@@ -184,7 +184,7 @@ def write(folder, tensors, config):
                     parent = parent.setdefault(each, {})
                 parent[attribute] = variable
     root = _make_trackable(objects)
-    # Without it, assert_existing_objects_matched fails after restore()
+    # Without this counter, assert_existing_objects_matched fails after restore().
     root.save_counter.assign_add(1)
     with new_files(folder) as unfinished:
         root.write(os.path.join(unfinished, tf1.CHECKPOINT_NAME))

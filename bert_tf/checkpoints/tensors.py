@@ -70,7 +70,7 @@ class Checkpoint:
 def check_settings(checkpoint, config, owner):
     """Raises InputError if a BertConfig differs in a setting that the checkpoint states.
 
-    `owner` has the config.
+    `owner`: str. Name of the owner of the config, for the message.
     """
     for name, value in checkpoint.settings.items():
         if getattr(config, name) != value:

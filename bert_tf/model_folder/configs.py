@@ -22,8 +22,7 @@ ORIGINAL_NAME = "bert_config.json"
 GARDEN_NAME = "params.yaml"
 GARDEN_SUFFIXES = (".yaml", ".yml")
 
-# Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig, and its defaults
-# if they differ.
+# Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig.
 GARDEN_KEYS = {
     "num_layers": "num_hidden_layers",
     "hidden_activation": "hidden_act",
@@ -42,9 +41,10 @@ GARDEN_KEYS = {
         )
     },
 }
+# Defaults of its keys that differ from those of BertConfig.
 GARDEN_DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2}
 GARDEN_ENCODERS = ("bert", "bert_v2")
-# Paths to an EncoderConfig.
+# Paths of keys that can lead to an EncoderConfig.
 GARDEN_PATHS = ((), ("encoder",), ("model", "encoder"), ("task", "model", "encoder"))
 
 
@@ -52,7 +52,7 @@ def find_config(checkpoint):
     """Finds the config next to a checkpoint and returns its path; None if there is none.
 
     Raises:
-      InputError: If two configs there are of models with different sizes.
+      InputError: If two configs next to the checkpoint describe models of different sizes.
     """
     names = (ORIGINAL_NAME, GARDEN_NAME, HUGGING_FACE_NAME)
     if is_hugging_face(checkpoint):

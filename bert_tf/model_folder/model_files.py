@@ -126,8 +126,9 @@ def save_tokenizer(folder, tokenizer, **settings):
 
     The next job finds both next to the model.
 
-    Unknown parts of the TokenizerFiles are not written. `settings`: Further ones of
-    tokenizer_config.json.
+    Unknown parts of the TokenizerFiles are not written.
+
+    `settings`: Further settings of tokenizer_config.json.
     """
     for name, content in to_saved_files(tokenizer, **settings).items():
         path = os.path.join(folder, name)

@@ -17,8 +17,9 @@ from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True}  # The original's.
 CASING = ("do_lower_case", "strip_accents")
-SHARED_FIELDS = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
-# Not changed by settings; lengths can change.
+# Fields that are read from task.json if the model serves another task.
+SHARED_FIELDS = (*CASING, "max_seq_length")
+# Fields that settings do not change; lengths can change.
 FIXED_FIELDS = ("labels", "pairs", "multi_label", *CASING)
 DEFAULT_LABELS = 2  # Number of labels in transformers if config.json does not contain it.
 
@@ -90,7 +91,7 @@ def resolve(stored, kind, requested, defaults, checkpoint):
                 and stored.has_generic_labels
                 and len(requested.get(name, ())) == len(stored.labels)
             ):
-                continue  # they do not have names yet
+                continue  # The labels do not have names yet.
             if name not in values or name not in requested or requested[name] == values[name]:
                 continue
             if name == "labels":

@@ -76,7 +76,7 @@ def find_tokenizer(checkpoint):
     for name, read in _CASINGS.items():
         path = find_file(checkpoint, name)
         do_lower_case, accents = read(path) if path else (None, None)
-        # Can be in another file.
+        # This setting can be in another file than the casing.
         strip_accents = accents if strip_accents is None else strip_accents
         if do_lower_case is not None:
             break
@@ -87,7 +87,7 @@ def find_tokenizer(checkpoint):
             path = garden
             do_lower_case = read_garden_casing(garden)
     if do_lower_case is None and strip_accents is not None:
-        # The default of transformers.
+        # Transformers lowercases by default.
         path = find_file(checkpoint, TOKENIZER_CONFIG_NAME)
         do_lower_case = True
     if do_lower_case is None:

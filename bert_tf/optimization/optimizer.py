@@ -71,7 +71,7 @@ class DynamicLossScale(tf.Module):
     def update(self, is_finite):
         """Updates the scale after a step.
 
-        Is_finite: bool scalar, whether its gradients were, on all replicas.
+        `is_finite`: bool scalar. Whether the gradients of the step were finite on all replicas.
         """
         good_steps = tf.where(is_finite, self._good_steps + 1, 0)
         grows = good_steps >= GROWTH_STEPS
@@ -99,11 +99,10 @@ class Scalars(typing.NamedTuple):
 class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     """Clips the gradients of the whole batch, over all replicas, by one global norm.
 
-    A subclass updates a variable.
-
-    A subclass implements Keras' `update_step(gradient, variable)`. Its gradient is a pair: values,
-    float32 with the shape of the variable, zeros for a skipped update; and Scalars. It can set
-    `gradient_scale`, a float by which the clipped gradients are multiplied.
+    A subclass implements Keras' `update_step(gradient, variable)`, which updates one variable. Its
+    gradient is a pair: values, float32 with the shape of the variable, zeros for a skipped update;
+    and Scalars. A subclass can set `gradient_scale`, a float by which the clipped gradients are
+    multiplied.
 
     Args:
       learning_rate: float or schedule.
@@ -202,7 +201,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """
         grads_and_vars = list(grads_and_vars)
         with tf.name_scope(name or self.name), tf.init_scope():
-            # Keras files have moments of all of them.
+            # Files of Keras contain the moments of all variables, also of those without a gradient.
             self.build([variable for _, variable in grads_and_vars])
         gradients, variables = zip(
             *(
@@ -219,9 +218,9 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         return self.iterations
 
     def apply_summed(self, gradients, variables, *, loss=0.0, name=None):
-        """Clips and updates.
+        """Clips summed gradients, and updates the variables.
 
-        If the loss or the gradients are not finite, it only increases the step counter.
+        If the loss or the gradients are not finite, only the step counter increases.
 
         Args:
           gradients: Results of `merge_slices`, summed over micro-batches and replicas; if there is
