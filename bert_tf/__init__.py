@@ -12,22 +12,17 @@ time.
 import importlib
 
 _MODULES = {
+    "BertClassifier": "models",
     "BertConfig": "config",
+    "BertEncoder": "models",
+    "BertLongTextClassifier": "models",
+    "BertMultipleChoice": "models",
+    "BertPretrainer": "models",
+    "BertSpanLabeler": "models",
+    "BertTokenClassifier": "models",
     "BertTokenizer": "tokenization",
     "create_optimizer": "optimization",
     "load": "serving.loading",
-    **dict.fromkeys(
-        (
-            "BertClassifier",
-            "BertEncoder",
-            "BertLongTextClassifier",
-            "BertMultipleChoice",
-            "BertPretrainer",
-            "BertSpanLabeler",
-            "BertTokenClassifier",
-        ),
-        "models",
-    ),
 }
 
 __all__ = [

@@ -13,7 +13,9 @@ from bert_tf.files import read_json_object
 from bert_tf.variables import get_shapes
 
 HIDDEN_ACTIVATIONS = ("gelu", "gelu_exact", "relu", "tanh", "linear")
-BIDIRECTIONAL, CAUSAL = ATTENTIONS = ("bidirectional", "causal")
+BIDIRECTIONAL = "bidirectional"
+CAUSAL = "causal"
+ATTENTIONS = (BIDIRECTIONAL, CAUSAL)
 
 # Layers, hidden size, and heads of the published models: base and large (section 3 of the paper),
 # and the smaller ones of Turc et al. 2019, "Well-Read Students Learn Better". The head width is
@@ -174,9 +176,8 @@ class BertConfig:
                     f"{name} is {list(sizes)}: must be at most num_attention_heads "
                     f"({self.num_attention_heads}), which determines the head size"
                 )
-            object.__setattr__(
-                self, name, None if {*sizes} == {getattr(self, size_name)} else tuple(sizes)
-            )
+            is_implied = {*sizes} == {getattr(self, size_name)}
+            object.__setattr__(self, name, None if is_implied else tuple(sizes))
 
     def _check_shared(self):
         if self.embedding_size is not None:

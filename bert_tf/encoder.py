@@ -5,6 +5,8 @@ bert_tf.variables. Shape legend: B batch, S sequence, H hidden, N heads, P posit
 a packed row, L layers.
 """
 
+import typing
+
 import tensorflow as tf
 import tf_keras
 
@@ -22,6 +24,20 @@ from bert_tf.layers import (
     attention_bias,
 )
 from bert_tf.saved_objects import register
+
+
+class PositionOutputs(typing.NamedTuple):
+    """Outputs of an encoder at some positions, in its compute dtype.
+
+    Attributes:
+      at_positions: [B, P, H]. Output of the last layer at the positions; None without positions.
+      pooled: [B, H], or [B * K, H] for packed sequences. Pooled output.
+      encoded: Dict of `BertEncoder.call`; None if it was not requested.
+    """
+
+    at_positions: tf.Tensor | None
+    pooled: tf.Tensor
+    encoded: dict | None
 
 
 @register
@@ -187,19 +203,16 @@ class BertEncoder(KerasModel, tf_keras.Model):
           training: bool. Whether to apply dropout.
           pooled_positions: int32 [B, K]. Position of each packed sequence's [CLS]; None for the
             first one of a row. A causal model pools the last token of these sequences.
-          return_attention_scores: bool. Whether to return the outputs at all positions, and what
-            tokens attend to.
+          return_attention_scores: bool. Whether to also return the outputs at all positions, and
+            what tokens attend to.
 
         Returns:
-          [B, P, H], None without positions; [B, H], or [B * K, H] with pooled_positions; and the
-          dict of `call`, None without return_attention_scores. In the compute dtype.
+          PositionOutputs, with `encoded` if return_attention_scores is True.
         """
         encoded = self(features, training=training, return_attention_scores=return_attention_scores)
-        at_positions = (
-            None
-            if positions is None
-            else tf.gather(encoded["sequence_output"], positions, batch_dims=1)
-        )
+        at_positions = None
+        if positions is not None:
+            at_positions = tf.gather(encoded["sequence_output"], positions, batch_dims=1)
         pooled = encoded["pooled_output"]
         if pooled_positions is not None:
             output = tf.gather(
@@ -208,7 +221,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
                 batch_dims=1,
             )
             pooled = self.pooler(tf.reshape(output, [-1, self.config.hidden_size]))
-        return at_positions, pooled, encoded if return_attention_scores else None
+        return PositionOutputs(at_positions, pooled, encoded if return_attention_scores else None)
 
     def find_pooled(self, features, starts=None):
         """Returns the position of the token that the pooler reads in each sequence.

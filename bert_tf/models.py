@@ -4,6 +4,8 @@ Shape legend: B batch, S sequence, H hidden, P predictions, K sequences of a pac
 vocabulary, W maximum number of windows of a long text, R windows of all texts, L labels.
 """
 
+import typing
+
 import tensorflow as tf
 import tf_keras
 
@@ -25,6 +27,14 @@ __all__ = [
 ]
 
 POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segment_max}
+
+
+class _HeadInputs(typing.NamedTuple):
+    """Outputs of the encoder, or of the BiLSTM on it, that a task head reads."""
+
+    sequence: tf.Tensor  # [B, S, H], for the tokens.
+    pooled: tf.Tensor  # [B, H], for the whole sequence.
+    encoded: dict  # Outputs of the encoder.
 
 
 class _TaskModel(KerasModel, tf_keras.Model):
@@ -70,28 +80,27 @@ class _TaskModel(KerasModel, tf_keras.Model):
         return BiLSTMHead(config.hidden_size, self.encoder.initializer.seed % LSTM_SEEDS)
 
     def _encode(self, texts, training, return_attention_scores):
-        """Returns the outputs of the encoder at all positions, and those of the BiLSTM, if there is
-        one, instead.
+        """Encodes texts at all positions.
 
         Args:
           texts: Features of BertEncoder.
           training, return_attention_scores: See `call`.
 
         Returns:
-          Outputs for the tokens [B, S, H], for the whole sequence [B, H], and the dict of the
-          encoder.
+          _HeadInputs, which are those of the BiLSTM if the model has one.
         """
         encoded = self.encoder(
             texts, training=training, return_attention_scores=return_attention_scores
         )
         if self.bilstm is None:
-            return encoded["sequence_output"], encoded["pooled_output"], encoded
+            return _HeadInputs(encoded["sequence_output"], encoded["pooled_output"], encoded)
         if "positions" in texts:
             raise InputError(
                 "packed rows cannot be combined with a BiLSTM, which would read across their "
                 "sequences"
             )
-        return *self.bilstm(encoded["sequence_output"], texts["input_mask"]), encoded
+        sequence, pooled = self.bilstm(encoded["sequence_output"], texts["input_mask"])
+        return _HeadInputs(sequence, pooled, encoded)
 
     def _linear_head(self, num_classes, name):
         return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name)
@@ -142,19 +151,20 @@ class BertPretrainer(_TaskModel):
           sentence_order_logits.
         """
         starts = features.get(f"{self._sentence_label}_positions")  # None if rows are not packed
-        masked, pooled, encoded = self.encoder.encode_positions(
+        encoded = self.encoder.encode_positions(
             features, features["masked_lm_positions"], training, starts, return_attention_scores
         )
-        masked = tf.reshape(masked, [-1, self.encoder.config.hidden_size])  # [B * P, H]
+        # [B * P, H].
+        masked = tf.reshape(encoded.at_positions, [-1, self.encoder.config.hidden_size])
         logits = self.masked_lm(masked, self.encoder.embeddings)  # [B * P, V]
         shape = [-1, tf.shape(features["masked_lm_positions"])[1], self.encoder.config.vocab_size]
         outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
         if self._sentence_label:
-            scores = self.next_sentence(pooled)  # [B, 2] or [B * K, 2]
+            scores = self.next_sentence(encoded.pooled)  # [B, 2] or [B * K, 2]
             if starts is not None:
                 scores = tf.reshape(scores, [-1, tf.shape(starts)[1], 2])
             outputs[f"{self._sentence_label}_logits"] = scores
-        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
+        return {**outputs, "encoder": encoded.encoded} if return_attention_scores else outputs
 
 
 class _LinearModel(_TaskModel):
@@ -166,10 +176,10 @@ class _LinearModel(_TaskModel):
     def __init__(self, encoder, num_labels, dropout_rate=None, *, name=None):
         super().__init__(encoder, name=name)
         self.num_labels = num_labels
-        self._dropout_rate = rate = (
-            self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
-        )
-        self.dropout = self.encoder.dropout_class(rate, dtype=self.dtype_policy)
+        if dropout_rate is None:
+            dropout_rate = self.encoder.config.hidden_dropout_prob
+        self._dropout_rate = dropout_rate
+        self.dropout = self.encoder.dropout_class(dropout_rate, dtype=self.dtype_policy)
         with tf.name_scope(""):
             self.bilstm = self._bilstm_head()
             self.head = self._linear_head(num_labels, "output")
@@ -207,11 +217,9 @@ class BertClassifier(_LinearModel):
         """
         starts = features.get("sequence_positions")
         logits, encoded = self._score(features, training, return_attention_scores, starts)
-        outputs = {
-            "logits": logits
-            if starts is None
-            else tf.reshape(logits, [-1, starts.shape[1], self.num_labels])
-        }
+        if starts is not None:
+            logits = tf.reshape(logits, [-1, starts.shape[1], self.num_labels])
+        outputs = {"logits": logits}
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
     def _score(self, texts, training, return_attention_scores, starts=None):
@@ -222,14 +230,13 @@ class BertClassifier(_LinearModel):
           the encoder's dict, or None unless return_attention_scores.
         """
         if self.bilstm is None:
-            _, pooled, encoded = self.encoder.encode_positions(
+            inputs = self.encoder.encode_positions(
                 texts, None, training, starts, return_attention_scores
             )
         else:
-            _, pooled, encoded = self._encode(texts, training, return_attention_scores)
-        return self.head(
-            self.dropout(pooled, seed=self.encoder.next_dropout_seed(training))
-        ), encoded
+            inputs = self._encode(texts, training, return_attention_scores)
+        pooled = self.dropout(inputs.pooled, seed=self.encoder.next_dropout_seed(training))
+        return self.head(pooled), inputs.encoded
 
 
 @register
@@ -243,10 +250,10 @@ class BertTokenClassifier(_LinearModel):
 
     def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"logits": float32 [B, S, num_labels]}."""
-        sequence, _, encoded = self._encode(features, training, return_attention_scores)
-        sequence = self.dropout(sequence, seed=self.encoder.next_dropout_seed(training))
+        inputs = self._encode(features, training, return_attention_scores)
+        sequence = self.dropout(inputs.sequence, seed=self.encoder.next_dropout_seed(training))
         outputs = {"logits": _apply_to_tokens(self.head, sequence)}
-        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
+        return {**outputs, "encoder": inputs.encoded} if return_attention_scores else outputs
 
 
 @register
@@ -269,10 +276,10 @@ class BertSpanLabeler(_TaskModel):
 
     def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"start_logits", "end_logits"}, each float32 [B, S]."""
-        sequence, _, encoded = self._encode(features, training, return_attention_scores)
-        start, end = tf.unstack(_apply_to_tokens(self.head, sequence), axis=-1)
+        inputs = self._encode(features, training, return_attention_scores)
+        start, end = tf.unstack(_apply_to_tokens(self.head, inputs.sequence), axis=-1)
         outputs = {"start_logits": start, "end_logits": end}
-        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
+        return {**outputs, "encoder": inputs.encoded} if return_attention_scores else outputs
 
 
 @register
@@ -349,8 +356,8 @@ class BertLongTextClassifier(BertClassifier):
                 lambda value: tf.gather(value, real), (windows, rows)
             )
         logits, encoded = self._score(windows, training, return_attention_scores)
-        logits = self.pool(logits, rows, tf.shape(features["input_ids"])[0])
-        return {"logits": logits, **({"encoder": encoded} if return_attention_scores else {})}
+        outputs = {"logits": self.pool(logits, rows, tf.shape(features["input_ids"])[0])}
+        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
     def pool(self, logits, rows, num_texts):
         """Pools the logits of windows into those of texts, float32 [B, L].

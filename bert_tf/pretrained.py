@@ -34,6 +34,7 @@ from bert_tf.model_folder import (
 from bert_tf.model_folder import task_metadata as task_files
 from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
 from bert_tf.model_folder.task_metadata import DEFAULTS, generic_labels
+from bert_tf.saved_objects import set_untracked
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
@@ -110,7 +111,7 @@ def load_model(
     report = load_pretrained(model, path, leave=leave)
     _warn_about_missing(report, expected)
     if metadata and not has_other_task and not leave:
-        vars(model)["task_metadata"] = metadata
+        set_untracked(model, task_metadata=metadata)
     return model
 
 

@@ -9,6 +9,14 @@ import tf_keras
 register = tf_keras.saving.register_keras_serializable(package="bert_tf")
 
 
+def set_untracked(owner, **attributes):
+    """Sets attributes of a Keras object without its `__setattr__`.
+
+    That would search the values for variables, wrap dicts and lists, and save what it finds.
+    """
+    vars(owner).update(attributes)
+
+
 class SavedLayer:
     """A base class of layers that create their weights on construction.
 

@@ -102,8 +102,10 @@ def reference_config():
 
 @pytest.fixture(scope="session")
 def reference_batches():
-    """Returns 25 batches: dict of feature -> array [25, B, ...], with the classifier's `labels`
-    [25, B]."""
+    """Returns 25 batches, a dict of feature to array [25, B, ...].
+
+    The classifier's `labels` are [25, B].
+    """
     with np.load(REFERENCE / "batches.npz") as arrays:
         return dict(arrays)
 
@@ -116,8 +118,10 @@ def reference_schedule():
 
 @pytest.fixture(scope="session")
 def reference_numbers():
-    """Returns a function from "pretrain" or "classify" to a dict of arrays, the results of the
-    original BERT."""
+    """Returns a function from "pretrain" or "classify" to results of the original BERT.
+
+    They are a dict of arrays.
+    """
 
     def read(kind):
         with np.load(REFERENCE / f"{kind}.npz") as arrays:

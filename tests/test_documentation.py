@@ -266,8 +266,10 @@ def test_diffs_apply():
 
 
 def apply_diff(lines):
-    """Applies the diffs of a block: `+++ FILE`, then hunks of lines, each after `@@ LINE` if it
-    comes after that line.
+    """Applies the diffs of a block.
+
+    It consists of `+++ FILE`, then hunks of lines, each after `@@ LINE` if it comes after that
+    line.
 
     Returns:
       Dict of file -> its text with the changes.

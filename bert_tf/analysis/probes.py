@@ -47,8 +47,9 @@ class ProbeResult:
 
 
 def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
-    """Trains a linear classifier on each layer and one on a mix of all, independently but in the
-    same steps.
+    """Trains a linear classifier on each layer, and one on a mix of all layers.
+
+    They train independently, but in the same steps.
 
     Args:
       train, dev: Examples for training and for evaluation. A label that training lacks counts as an
@@ -87,10 +88,10 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
         [kernels, biases, *mix.trainable_variables],
         train,
         np.array([classes[label] for label in train.labels]),
-        epochs,
-        batch_size,
-        learning_rate,
-        seed,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        seed=seed,
     )
     dev_classes = np.array([classes.get(label, -1) for label in dev.labels])
     right = 0
@@ -104,7 +105,8 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
     )
 
 
-def _train(compute_logits, variables, train, classes, epochs, batch_size, learning_rate, seed):
+def _train(compute_logits, variables, train, classes, *, epochs, batch_size, learning_rate, seed):
+    """Trains `variables` on Examples with the classes int [E]; see `probe`."""
     steps = max(1, -(-len(classes) // batch_size) * epochs)
     optimizer = tf_keras.optimizers.Adam(
         tf_keras.optimizers.schedules.PolynomialDecay(learning_rate, steps, 0.0), jit_compile=False

@@ -61,37 +61,61 @@ def convert(
         raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
     checkpoint = open_checkpoint(source)
     if config is None:
-        config_path = find_config(checkpoint.path)
-        if config_path is None:
-            raise InputError(
-                f"`bert_config_file` is required: there is no config next to {checkpoint.path}"
-            )
-        config = read_config(config_path)
+        config = _read_adjacent_config(checkpoint)
     check_config(checkpoint, config)
     if adapter:
         checkpoint = adapters.apply_adapter_file(checkpoint, adapter)
     if max_position_embeddings:
         checkpoint, config = extend_positions(checkpoint, config, max_position_embeddings)
-    entries = count_ids(read_vocabulary(to_vocab_txt(vocab_file))) if vocab_file else 0
+    if vocab_file:
+        _check_vocabulary(vocab_file, config)
+    writer = FORMATS[output_format]
+    options = {"task": task} if writer is huggingface else {}
+    left_out = writer.write(output, checkpoint.tensors, config, **options)
+    tokenizer = dataclasses.replace(tokenizer or TokenizerFiles(), vocab_file=vocab_file)
+    save_tokenizer(output, tokenizer, **_get_tokenizer_settings(writer, tokenizer, config))
+    return _describe_conversion(checkpoint, config, output, writer, left_out)
+
+
+def _read_adjacent_config(checkpoint):
+    """Reads the BertConfig next to a Checkpoint; raises InputError if there is none."""
+    path = find_config(checkpoint.path)
+    if path is None:
+        raise InputError(
+            f"`bert_config_file` is required: there is no config next to {checkpoint.path}"
+        )
+    return read_config(path)
+
+
+def _check_vocabulary(path, config):
+    """Raises InputError if a vocabulary has more entries than the model with this BertConfig."""
+    entries = count_ids(read_vocabulary(to_vocab_txt(path)))
     if entries > config.vocab_size:
         raise InputError(
-            f"`vocab_file`={vocab_file}: has {entries} entries, but the model has "
+            f"`vocab_file`={path}: has {entries} entries, but the model has "
             f"{config.vocab_size}; set the vocabulary of the model"
         )
 
-    writer = FORMATS[output_format]
-    format_options = {}
-    tokenizer_settings = {}
-    if writer is huggingface:
-        format_options = {"task": task}
-        if vocab_file:
-            tokenizer_settings = {
-                "model_max_length": config.max_position_embeddings,
-                "tokenizer_class": "BertTokenizer",
-            }
-    left_out = writer.write(output, checkpoint.tensors, config, **format_options)
-    tokenizer = dataclasses.replace(tokenizer or TokenizerFiles(), vocab_file=vocab_file)
-    save_tokenizer(output, tokenizer, **tokenizer_settings)
+
+def _get_tokenizer_settings(writer, tokenizer, config):
+    """Returns the further settings of tokenizer_config.json in a format, a dict."""
+    if writer is not huggingface or not tokenizer.vocab_file:
+        return {}
+    return {
+        "model_max_length": config.max_position_embeddings,
+        "tokenizer_class": "BertTokenizer",
+    }
+
+
+def _describe_conversion(checkpoint, config, output, writer, left_out):
+    """Returns the lines of `convert`.
+
+    Args:
+      checkpoint, config: Checkpoint that was converted, and its BertConfig.
+      output: Directory of the result.
+      writer: Module of the format, one of FORMATS.
+      left_out: Names of tensors of the checkpoint that were not written.
+    """
     shapes = [tensor.shape for name, tensor in checkpoint.tensors.items() if name not in left_out]
     lines = [
         f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} "
@@ -101,7 +125,7 @@ def convert(
         lines.append(
             f"  not written, since the format does not support them: {', '.join(left_out)}"
         )
-    if config.hidden_act == "gelu_exact" and output_format != "huggingface":
+    if config.hidden_act == "gelu_exact" and writer is not huggingface:
         lines.append(
             "  hidden_act is gelu_exact (the erf form): programs that read bert_config.json like "
             "the original BERT compute the tanh form"

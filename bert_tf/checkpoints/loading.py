@@ -6,8 +6,10 @@ Weights and variables are matched by the original's variable names.
 import dataclasses
 import os
 import re
+import typing
 
 import numpy as np
+import tensorflow as tf
 
 from bert_tf import files, variables
 from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
@@ -186,35 +188,74 @@ def load_pretrained(model, path, *, leave=(), layers=()):
     )
     sources = []
     missing = []
-    used = set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
         # A checkpoint contains no adapters after they were merged.
         if name in leave or adapters.is_adapter(name):
             continue
-        parts = variables.original_names(name)
-        if layers:
-            parts = [
-                _LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", part)
-                for part in parts
-            ]
-        if not all(part in checkpoint.tensors for part in parts):
+        source = _Source(variable, name, _list_parts(name, layers))
+        if all(part in checkpoint.tensors for part in source.parts):
+            _check_shapes(source, checkpoint)
+            sources.append(source)
+        else:
             missing.append(name)
-            continue
-        *rest, last = variable.shape.as_list()
-        for part in parts:
-            stored = checkpoint.tensors[part].shape
-            shape = [*rest, last // len(parts)]
-            if stored != shape:
-                advice = "use the checkpoint's config"
-                if name == "output_weights":
-                    advice = f"set `labels_file`, with the names of the {stored[0]} outputs"
-                raise InputError(
-                    f"{checkpoint.path}: {part} has shape {stored} in the checkpoint and {shape} "
-                    f"in the model; {advice}"
-                )
-        sources.append((variable, [checkpoint.tensors[part] for part in parts]))
-        used.update(parts)
+    _check_missing(missing, checkpoint)
+    # Read everything before assigning anything, since a file could be corrupted.
+    values = [
+        np.concatenate([checkpoint.tensors[part].read() for part in source.parts], axis=-1)
+        for source in sources
+    ]
+    for source, value in zip(sources, values, strict=True):
+        source.variable.assign(value)
+    used = {part for source in sources for part in source.parts}
+    return LoadReport(
+        path=checkpoint.path,
+        loaded=tuple(source.name for source in sources),
+        missing=tuple(missing),
+        unused=tuple(
+            sorted(
+                name
+                for name in set(checkpoint.tensors) - used
+                if not (layers and _LAYER.match(name))
+            )
+        ),
+    )
+
+
+class _Source(typing.NamedTuple):
+    """The tensors of a checkpoint for a variable of a model."""
+
+    variable: tf.Variable
+    name: str  # Name of the variable.
+    parts: list[str]  # Canonical names of the tensors, which are concatenated on the last axis.
+
+
+def _list_parts(name, layers):
+    """Returns the canonical names of the tensors for a variable; see `load_pretrained`."""
+    parts = variables.original_names(name)
+    if not layers:
+        return parts
+    return [_LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", part) for part in parts]
+
+
+def _check_shapes(source, checkpoint):
+    """Raises InputError if a tensor of a _Source has another shape than its variable requires."""
+    *rest, last = source.variable.shape.as_list()
+    shape = [*rest, last // len(source.parts)]
+    for part in source.parts:
+        stored = checkpoint.tensors[part].shape
+        if stored != shape:
+            advice = "use the checkpoint's config"
+            if source.name == "output_weights":
+                advice = f"set `labels_file`, with the names of the {stored[0]} outputs"
+            raise InputError(
+                f"{checkpoint.path}: {part} has shape {stored} in the checkpoint and {shape} "
+                f"in the model; {advice}"
+            )
+
+
+def _check_missing(missing, checkpoint):
+    """Raises InputError if a checkpoint lacks variables of the encoder, except the pooler's."""
     needed = [
         name
         for name in missing
@@ -225,24 +266,6 @@ def load_pretrained(model, path, *, leave=(), layers=()):
             f"{checkpoint.path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more "
             "encoder variables; use the checkpoint's config"
         )
-    # Read everything before assigning anything, since a file could be corrupted.
-    values = [
-        np.concatenate([tensor.read() for tensor in tensors], axis=-1) for _, tensors in sources
-    ]
-    for (variable, _), value in zip(sources, values, strict=True):
-        variable.assign(value)
-    return LoadReport(
-        path=checkpoint.path,
-        loaded=tuple(variable.name.removesuffix(":0") for variable, _ in sources),
-        missing=tuple(missing),
-        unused=tuple(
-            sorted(
-                name
-                for name in set(checkpoint.tensors) - used
-                if not (layers and _LAYER.match(name))
-            )
-        ),
-    )
 
 
 def model_tensors(model):

@@ -188,7 +188,7 @@ class Settings:
         return self
 
     def check_files(self):
-        """Raises InputError for files that contradict the resolved values; a hook for subclasses."""
+        """Raises InputError if files contradict the resolved values; a hook for subclasses."""
 
     @property
     def checkpoint(self):

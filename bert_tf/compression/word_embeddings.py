@@ -6,27 +6,45 @@ the factorized matrix.
 
 import dataclasses
 import functools
+import typing
 
 import numpy as np
 
 from bert_tf.checkpoints.tensors import StoredTensor
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.variables import EMBEDDING_PROJECTION, OUTPUT_BIAS, WORD_EMBEDDINGS
 
 BY_PIECE = (WORD_EMBEDDINGS, OUTPUT_BIAS)  # Tensors with one row per token of the vocabulary.
 
 
-def factorize(tensors, config, size):
-    """Factorizes the word embedding matrix [V, H] into [V, E] [E, H]: the best approximation, by
-    its singular values.
+class FactorizedModel(typing.NamedTuple):
+    """A model whose word embedding matrix was factorized.
 
-    Both factors are scaled by the square roots of the singular values, so that neither learns
-    faster than the other. A model is a dict of canonical name to StoredTensor, and its BertConfig.
-    `size` is E.
+    Attributes:
+      tensors: Dict of canonical name to StoredTensor.
+      config: BertConfig.
+      fraction: float. Fraction of the squared norm of the matrix that the approximation has.
+    """
+
+    tensors: dict[str, StoredTensor]
+    config: BertConfig
+    fraction: float
+
+
+def factorize(tensors, config, size):
+    """Factorizes the word embedding matrix [V, H] into [V, E] [E, H] by its singular values.
+
+    The product is the best approximation of rank E. Both factors are scaled by the square roots of
+    the singular values, so that neither learns faster than the other.
+
+    Args:
+      tensors: Dict of canonical name to StoredTensor.
+      config: BertConfig of the model.
+      size: int, E.
 
     Returns:
-      Tuple `(tensors, config, fraction)`: the model, and the fraction of the squared norm that the
-      approximation has.
+      FactorizedModel.
 
     Raises:
       InputError: If E is not below H, or if the matrix is already factorized.
@@ -55,10 +73,10 @@ def factorize(tensors, config, size):
         )
         for name, value in factors.items()
     }
-    return (
-        tensors | stored,
-        dataclasses.replace(config, embedding_size=size),
-        squares[:size].sum() / squares.sum(),
+    return FactorizedModel(
+        tensors=tensors | stored,
+        config=dataclasses.replace(config, embedding_size=size),
+        fraction=squares[:size].sum() / squares.sum(),
     )
 
 

@@ -1,5 +1,6 @@
-"""Converts a Servable to one LiteRT (TensorFlow Lite) file that takes raw text through
-`bert_tf.litert.LiteRTModel`.
+"""Converts a Servable to one LiteRT (TensorFlow Lite) file.
+
+`bert_tf.litert.LiteRTModel` answers raw text with it.
 
 The file has one graph of fixed shape, a signature, per bucket of batch size and length:
 "rows_8x128" takes "input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the

@@ -77,8 +77,9 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
 
 
 def _write_warmup(servable, path, model_name):
-    """Writes a request per signature to the SavedModel at `path`, as a TFRecord file of
-    PredictionLog.
+    """Writes a request per signature to the SavedModel at `path`.
+
+    They are a TFRecord file of PredictionLog.
 
     Returns whether it did: tensorflow-serving-api must be installed, which defines the message
     types.

@@ -16,8 +16,9 @@ from bert_tf.fast import projection_weights, replace_weights
 
 @contextlib.contextmanager
 def use_stored_weights(model, kind, module):
-    """Makes functions that are traced within a context use stored weights, which become attributes
-    of `module`.
+    """Makes functions that are traced within a context use stored weights.
+
+    The stored weights become attributes of `module`.
 
     For a model with the policy mixed_bfloat16, projections are then kept in bfloat16 and not cast
     at each request.
@@ -59,8 +60,9 @@ def use_stored_weights(model, kind, module):
 
 
 class _StoredWeight(tf.saved_model.experimental.TrackableResource):
-    """A float32 variable that is stored as `kind`, and converted to `dtype` when its SavedModel is
-    loaded.
+    """A float32 variable that a SavedModel stores as `kind`.
+
+    It is converted to `dtype` when the SavedModel is loaded.
 
     It replaces the original tf.Variable wherever a layer reads one. It has no function that frees
     it: TensorFlow would call that after the loaded object is deleted, although its signatures could

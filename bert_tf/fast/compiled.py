@@ -47,8 +47,9 @@ def get_activation_block(name):
 
 @functools.cache
 def _get_norm_block(dropout_scale):
-    """Returns the block of a residual connection: dropout, sum, and layer normalization, in
-    float32.
+    """Returns the block of a residual connection, which computes in float32.
+
+    It consists of dropout, sum, and layer normalization.
 
     Args:
       dropout_scale: Factor of the elements that are kept.
@@ -68,8 +69,10 @@ def _get_norm_block(dropout_scale):
 
 
 def _block(function):
-    """Compiles a function of tensors to a tensor, with a compiled gradient for those inputs that
-    are floats."""
+    """Compiles a function of tensors that returns a tensor.
+
+    The gradient for those inputs that are floats is compiled, too.
+    """
     forward = tf.function(function, jit_compile=True, autograph=False)
 
     @functools.partial(tf.function, jit_compile=True, autograph=False)

@@ -84,8 +84,9 @@ def draw(rate, shape, seed, draw_words=None):
 
 
 def hash_words(shape, seed):
-    """Returns 32 random bits for each element of a tensor, by a hash of random words for its rows
-    and columns.
+    """Returns 32 random bits for each element of a tensor.
+
+    They are a hash of random words for its rows and columns.
 
     XLA computes them in the operation that uses them, instead of writing and reading them.
 

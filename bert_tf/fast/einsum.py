@@ -1,5 +1,6 @@
-"""Layers for XLA on TPUs and GPUs: heads stay where the projections put them, and gradients keep
-fewer tensors.
+"""Layers for XLA on TPUs and GPUs.
+
+Heads stay where the projections put them, and gradients keep fewer tensors.
 
 The compiled step then moves less data between layouts, and writes less. CPUs are slower with it.
 
@@ -47,17 +48,16 @@ class EinsumLayer(FastLayer):
             x = flatten(take(x, at))
             num_queries = tf.shape(at)[1]
             tokens = flatten
-        attention_drop, attended_drop, output_drop = self.draw(x, num_queries, layout, seeds)
+        drops = self.draw(x, num_queries, layout, seeds)
+        is_training = drops.probabilities is not None
         query = query * query.shape[-1] ** -0.5
         if return_attention_scores:
             scores = tf.einsum(SCORES, query, key)
-            maps = AttentionMaps(
-                scores, compute_probabilities(scores, bias, attention_drop is not None)
-            )
-        attended = tokens(self._join_heads(attend(query, key, value, bias, attention_drop)))
-        x = self.add_and_normalize(attended, x, self.attention_norm, attended_drop)
-        inner = self.activate(x, output_drop is not None)
-        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
+            maps = AttentionMaps(scores, compute_probabilities(scores, bias, is_training))
+        attended = tokens(self._join_heads(attend(query, key, value, bias, drops.probabilities)))
+        x = self.add_and_normalize(attended, x, self.attention_norm, drops.attended)
+        inner = self.activate(x, is_training)
+        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, drops.output)
         return (x, maps) if return_attention_scores else x
 
     def _project_to_heads(self, x):
@@ -115,8 +115,9 @@ def take(x, at):
 
 @tf.custom_gradient
 def project_to_heads(x, kernel):
-    """Multiplies with tokens in one axis, and has a gradient with tokens in two: XLA then copies no
-    operand.
+    """Multiplies with tokens in one axis, and has a gradient with tokens in two.
+
+    XLA then copies no operand.
 
     Args:
       x: [B, S, H].
@@ -163,9 +164,7 @@ def attend(query, key, value, bias, drop):
     def compute(query, key, value):
         """Returns the context and its gradient, from tensors of shapes as above."""
         scores = tf.cast(tf.einsum(SCORES, query, key), wide) + tf.cast(bias, wide)
-        exponentials = tf.exp(
-            scores - tf.stop_gradient(tf.reduce_max(scores, axis=-1, keepdims=True))
-        )
+        exponentials = _exponentiate(scores)
         factor = scale / tf.reduce_sum(exponentials, axis=-1)  # [B, N, Q]
         factor = tf.transpose(factor, [0, 2, 1])[..., tf.newaxis]  # [B, Q, N, 1]
         signed = tf.cast(
@@ -185,15 +184,21 @@ def attend(query, key, value, bias, drop):
             if is_masked:
                 products = tf.where(signed > 0, products, 0.0)
             d_scores = tf.cast(tf.cast(tf.abs(signed), wide) * (products - means), dtype)
-            return (
+            return [
                 tf.einsum("bnqk,bknd->bqnd", d_scores, key),
                 tf.einsum("bnqk,bqnd->bknd", d_scores, query),
                 tf.einsum("bnqk,bqnd->bknd", kept, scaled),
-            )
+            ]
 
         return context, gradient
 
     return compute(query, key, value)
+
+
+def _exponentiate(scores):
+    """Returns exp(z - max z) for scores z, with the maximum over the last axis."""
+    largest = tf.stop_gradient(tf.reduce_max(scores, axis=-1, keepdims=True))
+    return tf.exp(scores - largest)
 
 
 @tf.custom_gradient
@@ -258,11 +263,11 @@ def normalize_in_one_pass(x, gamma, beta):
             slope = rate * rate * mean_product
             dx = scaled * rate - wide * slope - (rate * mean_upstream - mean * slope)
             axes = list(range(x.shape.rank - 1))
-            return (
+            return [
                 tf.cast(dx, x.dtype),
                 tf.reduce_sum(upstream * normalized, axes),
                 tf.reduce_sum(upstream, axes),
-            )
+            ]
 
         return tf.cast((wide - mean) * (rate * gamma) + beta, x.dtype), gradient
 

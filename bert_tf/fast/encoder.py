@@ -4,7 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.encoder import BertEncoder
+from bert_tf.encoder import BertEncoder, PositionOutputs
 from bert_tf.fast.compiled import TOKENS_MULTIPLE, CompiledLayer
 from bert_tf.fast.dropout import PackedDropout
 from bert_tf.fast.einsum import EinsumLayer
@@ -12,7 +12,7 @@ from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead, Lit
 from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
 from bert_tf.keras_model import check_values
 from bert_tf.layers import NO_SEEDS, attention_bias
-from bert_tf.saved_objects import register
+from bert_tf.saved_objects import register, set_untracked
 
 LAYERS = {
     "padded": FastLayer,
@@ -55,8 +55,9 @@ class Fast:
 
 @register
 class FastEncoder(BertEncoder):
-    """A BertEncoder with the same variables and the same results, except the dropout it draws and
-    outputs of padding.
+    """A BertEncoder with the same variables and results, but other dropout.
+
+    Outputs of padding differ, too.
 
     Args:
       config: BertConfig.
@@ -71,8 +72,8 @@ class FastEncoder(BertEncoder):
     dropout_class = PackedDropout
 
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
-        # Keras tracks later attributes.
-        vars(self).update(fast=fast, layer_class=LAYERS[fast.layers])
+        # The constructor of BertEncoder, which calls Keras's, creates the layers.
+        set_untracked(self, fast=fast, layer_class=LAYERS[fast.layers])
         super().__init__(config, seed=seed, dtype=dtype, name=name)
         self.has_static_shapes = not fast.layers.startswith("unpadded")
         self.embeddings.one_hot = fast.one_hot or fast.layers == "litert"
@@ -125,7 +126,8 @@ class FastEncoder(BertEncoder):
         output = tf.reshape(states[-1], [*tf.unstack(tf.shape(at)), self.config.hidden_size])
         num_pooled = tf.shape(first)[1]
         pooled = self.pooler(tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size]))
-        return None if positions is None else output[:, num_pooled:], pooled, None
+        at_positions = None if positions is None else output[:, num_pooled:]
+        return PositionOutputs(at_positions, pooled, encoded=None)
 
     def create_masked_lm_head(self):
         """See BertEncoder."""

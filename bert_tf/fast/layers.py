@@ -1,5 +1,6 @@
-"""The layers of the plain encoder on a matrix of tokens, [T, H], with operations that save memory,
-casts, or padding.
+"""The layers of the plain encoder on a matrix of tokens, [T, H].
+
+Their operations save memory, casts, or padding.
 
 TensorFlow's graph optimizer fuses the product of two matrices with the bias and the activation that
 follow it.
@@ -8,8 +9,11 @@ Shape legend: B batch, S sequence, P positions, T tokens, H hidden, N heads, D h
 vocabulary.
 """
 
+import typing
+
 import tensorflow as tf
 
+from bert_tf.fast.dropout import Drop
 from bert_tf.fast.layout import flatten
 from bert_tf.layers import NO_SEEDS, AttentionMaps, Embeddings, EncoderLayer, MaskedLMHead
 
@@ -42,8 +46,9 @@ class FastEmbeddings(Embeddings):
 
 
 def compute_probabilities(scores, bias, training):
-    """scores [B, N, S, S], with a float32 bias added -> probabilities of the same dtype, computed
-    in float32.
+    """Computes probabilities from scores [B, N, S, S] with a float32 bias added.
+
+    The softmax is float32, and the probabilities have the dtype of the scores.
 
     In 16 bits, the gradient keeps the probabilities in 16 bits only. TensorFlow's gradient would
     also keep them in float32, the largest tensor of all that a long sequence keeps.
@@ -72,6 +77,20 @@ def compute_probabilities(scores, bias, training):
     return compute_in_16_bits(scores)
 
 
+class LayerDrops(typing.NamedTuple):
+    """The dropout of one use of a layer; all None when not training.
+
+    Attributes:
+      probabilities: Drop of the attention probabilities, [B, N, Q, S] for Q queries.
+      attended: Drop of the output of the attention, of the layer's output shape.
+      output: Drop of the output of the feed-forward network, of the layer's output shape.
+    """
+
+    probabilities: Drop | None
+    attended: Drop | None
+    output: Drop | None
+
+
 class FastLayer(EncoderLayer):
     """See EncoderLayer."""
 
@@ -92,8 +111,8 @@ class FastLayer(EncoderLayer):
         """
         # [B, N, S, D] each.
         query, key, value = self.split_heads(layout.spread(self.attention.qkv(x)), layout)
-        attention_drop, *sum_drops = self.draw(x, layout.sequence_length, layout, seeds)
-        is_training = attention_drop is not None
+        drops = self.draw(x, layout.sequence_length, layout, seeds)
+        is_training = drops.probabilities is not None
         tokens = layout.tokens
         if at is not None:
             query = self.take_queries(query, at)
@@ -101,38 +120,36 @@ class FastLayer(EncoderLayer):
             tokens = flatten
             x = take_tokens(layout.sequences(x), at)
             if is_training:
-                attention_drop = attention_drop.select(
-                    lambda keep: tf.gather(keep, at, axis=2, batch_dims=1)
-                )
-                sum_drops = [
-                    drop.select(lambda keep: take_tokens(layout.sequences(keep), at))
-                    for drop in sum_drops
-                ]
+                drops = _select_positions(drops, layout, at)
         scores = tf.matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
         probabilities = self.softmax(scores, bias, is_training)
-        dropped = attention_drop(probabilities) if is_training else probabilities
+        dropped = drops.probabilities(probabilities) if is_training else probabilities
         context = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])
         x = self.add_and_normalize(
-            self.attention_output(tokens(context)), x, self.attention_norm, sum_drops[0]
+            self.attention_output(tokens(context)), x, self.attention_norm, drops.attended
         )
         inner = self.activate(x, is_training)
-        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, sum_drops[1])
+        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, drops.output)
         return (x, AttentionMaps(scores, probabilities)) if return_attention_scores else x
 
     def draw(self, x, num_queries, layout, seeds):
-        """Returns Drops of probabilities [B, N, Q, S] for Q queries, and two of x's shape.
+        """Draws the LayerDrops for `num_queries` queries, Q, and for outputs of x's shape.
 
-        None if not training.
+        Args:
+          x: Input of the layer.
+          num_queries: int, or int32 scalar.
+          layout: Layout of the batch.
+          seeds: See EncoderLayer.
         """
         if seeds[0] is None:
-            return None, None, None
+            return LayerDrops(None, None, None)
         shape = tf.stack(
             [layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length]
         )
-        return [
+        return LayerDrops(
             layout.draw(self.attention.dropout.rate, shape, seeds[0]),
             *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:]),
-        ]
+        )
 
     def split_heads(self, qkv, layout):
         """qkv [B * S, 3 N D] -> query, key, and value, [B, N, S, D] each."""
@@ -218,6 +235,19 @@ class FastMaskedLMHead(MaskedLMHead):
         table = tf.pad(table, [[0, padding], [0, 0]])
         bias = tf.pad(bias, [[0, padding]])
         return tf.slice(super().score(x, table, projection, bias), [0, 0], [-1, size])
+
+
+def _select_positions(drops, layout, at):
+    """Returns the LayerDrops of the positions int32 [B, P] of all positions' LayerDrops."""
+
+    def select(keep):
+        return take_tokens(layout.sequences(keep), at)
+
+    return LayerDrops(
+        drops.probabilities.select(lambda keep: tf.gather(keep, at, axis=2, batch_dims=1)),
+        drops.attended.select(select),
+        drops.output.select(select),
+    )
 
 
 def take_bias(bias, at):

@@ -15,8 +15,9 @@ from bert_tf.fast.dropout import draw, hash_words
 
 
 class Layout:
-    """A layout in which every position is a token, T = B * S: shapes stay static, as TPUs and XLA
-    require.
+    """A layout in which every position is a token, T = B * S.
+
+    Shapes stay static, as TPUs and XLA require.
 
     Args:
       input_mask: int32 [B, S], 0 at padding.
@@ -116,8 +117,9 @@ class UnpaddedLayout(Layout):
         return super().sequences(_set_gradient(self._put_rows, self._take_rows)(x))
 
     def spread(self, x):
-        """[T, W] -> [B * S, W] for attention, where the rows of padding have no meaning and must
-        not be used.
+        """Arranges tokens [T, W] as [B * S, W] for attention.
+
+        The rows of padding have no meaning and must not be used.
 
         The gradient must be zero there, as it is in attention: masked positions have a probability
         of exactly 0.

@@ -71,6 +71,5 @@ class CastWeights:
             cast.assign(tf.cast(variable.deref(), cast.dtype))
 
     def apply(self):
-        """Makes functions that are traced in a context compute with the weights of the last
-        `refresh`."""
+        """Makes functions that are traced in a context use the weights of the last `refresh`."""
         return replace_weights(self._model, self._casts)

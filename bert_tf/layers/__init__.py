@@ -1,5 +1,4 @@
-"""The layers of the models: embeddings, attention, heads, an LSTM, and the layers that these
-share."""
+"""The layers of the models: embeddings, attention, heads, an LSTM, and their shared parts."""
 
 from bert_tf.layers.attention import MASKED_SCORE, AttentionMaps, SelfAttention, attention_bias
 from bert_tf.layers.basic import LayerNorm, Projection, SeededDropout, WeightInitializer, multiply

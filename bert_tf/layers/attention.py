@@ -53,8 +53,9 @@ class AttentionMaps(typing.NamedTuple):
 
 
 class SelfAttention(SavedLayer, tf_keras.layers.Layer):
-    """Self-attention: every token attends to every token of its sequence, unless the bias excludes
-    it.
+    """Self-attention: every token attends to the tokens of its sequence.
+
+    The bias excludes tokens.
 
     The kernels of query, key, and value are concatenated in `qkv/kernel` [H, 3 N D], so that one
     matrix multiplication computes all three; checkpoints in and out have the original's three

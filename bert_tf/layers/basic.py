@@ -90,8 +90,9 @@ def _matmul(x, kernel):
 
 
 class LayerNorm(SavedLayer, tf_keras.layers.Layer):
-    """Normalizes the last axis to mean 0 and variance 1, then scales by `gamma` and shifts by
-    `beta`.
+    """Normalizes the last axis to mean 0 and variance 1.
+
+    It then scales by `gamma` and shifts by `beta`.
 
     Statistics, `gamma`, and `beta` are float32 under any dtype policy.
     """
@@ -108,8 +109,10 @@ class LayerNorm(SavedLayer, tf_keras.layers.Layer):
 
 
 def normalize(x, gamma, beta):
-    """Normalizes x float32 [..., W] to mean 0 and variance 1 over its last axis, then scales and
-    shifts by [W]."""
+    """Normalizes x float32 [..., W] to mean 0 and variance 1 over its last axis.
+
+    It then scales and shifts by [W].
+    """
     # Fewer passes over x than tf.nn.moments takes.
     centered = x - tf.reduce_mean(x, axis=-1, keepdims=True)
     variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
@@ -117,8 +120,10 @@ def normalize(x, gamma, beta):
 
 
 class SeededDropout(SavedLayer, tf_keras.layers.Layer):
-    """Zeroes a fraction `rate` of the elements and scales the others so that the mean stays the
-    same."""
+    """Zeroes a fraction `rate` of the elements.
+
+    The others are scaled so that the mean stays the same.
+    """
 
     def __init__(self, rate, *, dtype=None):
         super().__init__(name="dropout", dtype=dtype)

@@ -8,8 +8,10 @@ from bert_tf.saved_objects import SavedLayer
 
 
 class Embeddings(SavedLayer, tf_keras.layers.Layer):
-    """Word + segment + position embedding, normalized (the original's `embedding_lookup` and
-    `embedding_postprocessor`; section 3 of the paper, "Input/Output Representations").
+    """The sum of word, segment, and position embeddings, normalized.
+
+    Follows the original's `embedding_lookup` and `embedding_postprocessor` (section 3 of the paper,
+    "Input/Output Representations").
 
     Weights: `word_embeddings` [V, H], `token_type_embeddings` [segment types, H],
     `position_embeddings` [longest sequence, H], and LayerNorm's. If factorized, `word_embeddings`
@@ -77,8 +79,10 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         return self.project(self.dropout(x, seed))
 
     def sum(self, input_ids, segment_ids, positions, length):
-        """Returns the sum of the three embeddings, [B, S, H], or [B, S, E] with
-        `project_embedding_sum`; length: S."""
+        """Returns the sum of the three embeddings, [B, S, H], for length S.
+
+        It is [B, S, E] with `project_embedding_sum`.
+        """
         x = self.look_up(input_ids)
         for hook in self.hooks:
             x = hook.rows(x, self.word_embeddings)

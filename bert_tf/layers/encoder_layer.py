@@ -22,7 +22,7 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
     def __init__(self, config, initializer, *, sizes, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
         width = config.hidden_size
-        (num_heads, inner) = sizes
+        num_heads, inner = sizes
         with tf.name_scope(name):
             with tf.name_scope("attention"):
                 self.attention = SelfAttention(

@@ -11,8 +11,9 @@ from bert_tf.saved_objects import SavedLayer
 
 
 class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
-    """Scores every vocabulary entry at the masked positions (the original's
-    `get_masked_lm_output`).
+    """Scores every vocabulary entry at the masked positions.
+
+    Follows the original's `get_masked_lm_output`.
 
     The output kernel is the word embedding matrix itself, passed to each call; the bias is this
     layer's own.
@@ -60,8 +61,9 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
 
 
 class LinearHead(SavedLayer, tf_keras.layers.Layer):
-    """A linear layer x W^T + b, with `output_weights` [classes, H] laid out as in the original's
-    task heads.
+    """A linear layer x W^T + b, the output of a task head.
+
+    `output_weights` [classes, H] is laid out as in the original's task heads.
 
     The variables use the name scope in which the layer is created, so each task has its own
     variable names in a checkpoint. The product is float32 under any dtype policy: it is small, and

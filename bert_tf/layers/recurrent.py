@@ -1,5 +1,6 @@
-"""Layers on the outputs of an encoder: a bidirectional LSTM over words or tokens, and a learned mix
-of layers.
+"""Layers on the outputs of an encoder.
+
+They are a bidirectional LSTM over words or tokens, and a learned mix of layers.
 
 Shape legend: B batch, W words, S sequence, H hidden.
 """

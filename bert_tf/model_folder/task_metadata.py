@@ -181,13 +181,12 @@ def get_task_settings(kind, labels=(), multi_label=False):
     kind = KINDS[kind]
     values = {"architectures": [kind.hugging_face[0]]}
     if kind.may_give_number:
-        values["problem_type"] = (
-            "multi_label_classification"
-            if multi_label
-            else "single_label_classification"
-            if labels
-            else "regression"
-        )
+        if multi_label:
+            values["problem_type"] = "multi_label_classification"
+        elif labels:
+            values["problem_type"] = "single_label_classification"
+        else:
+            values["problem_type"] = "regression"
     if kind.has_labels:
         labels = labels or ("LABEL_0",)
         values["id2label"] = {str(number): label for number, label in enumerate(labels)}

@@ -31,7 +31,8 @@ class BertAdamW(ClippingOptimizer):
 
     def update_step(self, gradient, variable):
         """Updates one variable; called by Keras."""
-        (values, scalars), index = gradient, self._index_dict[self._var_key(variable)]
+        values, scalars = gradient
+        index = self._index_dict[self._var_key(variable)]
         if self._decay and self.decays(variable):
             variable.assign_sub(self.scale_rate(variable, scalars.decay) * variable)
         # The kernel corrects the learning rate for bias with the powers of the two betas; powers of

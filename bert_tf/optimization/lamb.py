@@ -23,7 +23,8 @@ class Lamb(ClippingOptimizer):
 
     def update_step(self, gradient, variable):
         """Updates one variable; called by Keras."""
-        (values, scalars), index = gradient, self._index_dict[self._var_key(variable)]
+        values, scalars = gradient
+        index = self._index_dict[self._var_key(variable)]
         moments = self._first_moments[index], self._second_moments[index]
         # TensorFlow's Adam kernel with a learning rate of 0 updates only the moments, in one pass.
         tf.raw_ops.ResourceApplyAdam(

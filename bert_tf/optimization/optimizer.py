@@ -14,6 +14,8 @@ import typing
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.saved_objects import set_untracked
+
 CLIP_NORM = 1.0  # These and the patterns: the original's `optimization.create_optimizer`.
 WEIGHT_DECAY = 0.01
 NO_DECAY_PATTERNS = ("LayerNorm", "layer_norm", "bias")
@@ -148,10 +150,10 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         Args:
           factors: Pairs of a variable and a float. Other variables have the factor 1.
         """
-        # Bypasses Keras, which would look for variables to save in it.
-        vars(self)["_rate_factors"] = {
-            self._var_key(variable): factor for variable, factor in factors
-        }
+        set_untracked(
+            self,
+            _rate_factors={self._var_key(variable): factor for variable, factor in factors},
+        )
 
     def scale_rate(self, variable, rate):
         """Returns a learning rate of Scalars times the variable's factor."""

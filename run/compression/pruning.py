@@ -202,10 +202,12 @@ class _Pruning:
         tensors = model.read_tensors()
         config = model.config
         if number == 1 and settings.embedding_size:
-            tensors, config, fraction = factorize(tensors, config, settings.embedding_size)
+            factorized = factorize(tensors, config, settings.embedding_size)
+            tensors = factorized.tensors
+            config = factorized.config
             print(
                 f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions "
-                f"keep {fraction:.1%} of the squared norm"
+                f"keep {factorized.fraction:.1%} of the squared norm"
             )
             model = model.write(
                 os.path.join(settings.training.output_dir, "start"), tensors, config

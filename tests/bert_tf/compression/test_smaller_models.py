@@ -175,10 +175,10 @@ def test_factorizing_a_matrix_of_low_rank_loses_nothing(features, tmp_path):
     model.encoder.embeddings.word_embeddings.assign(
         rng.normal(size=(19, 5)) @ rng.normal(size=(5, 12))
     )
-    tensors, config, fraction = factorize(model_tensors(model), CONFIG, 5)
-    assert fraction == pytest.approx(1)
-    assert tensors[WORD_EMBEDDINGS].shape == [19, 5]
-    smaller = reload(tmp_path, tensors, config)(features)
+    factorized = factorize(model_tensors(model), CONFIG, 5)
+    assert factorized.fraction == pytest.approx(1)
+    assert factorized.tensors[WORD_EMBEDDINGS].shape == [19, 5]
+    smaller = reload(tmp_path, factorized.tensors, factorized.config)(features)
     expected = model(features)
     for name, value in expected.items():
         np.testing.assert_allclose(smaller[name], value, atol=2e-4, err_msg=name)
@@ -186,16 +186,15 @@ def test_factorizing_a_matrix_of_low_rank_loses_nothing(features, tmp_path):
 
 def test_the_factorization_is_the_best_of_its_rank():
     table = np.random.default_rng(6).normal(size=(19, 12)).astype(np.float32)
-    tensors, _, fraction = factorize(
-        {WORD_EMBEDDINGS: StoredTensor([19, 12], lambda: table)}, CONFIG, 4
-    )
+    factorized = factorize({WORD_EMBEDDINGS: StoredTensor([19, 12], lambda: table)}, CONFIG, 4)
     left, values, right = np.linalg.svd(table, full_matrices=False)
-    words, projection = (tensors[name].read() for name in (WORD_EMBEDDINGS, EMBEDDING_PROJECTION))
+    words = factorized.tensors[WORD_EMBEDDINGS].read()
+    projection = factorized.tensors[EMBEDDING_PROJECTION].read()
     np.testing.assert_allclose(words @ projection, left[:, :4] * values[:4] @ right[:4], atol=1e-5)
     np.testing.assert_allclose(
         np.linalg.norm(words, axis=0), np.linalg.norm(projection, axis=1), rtol=1e-4
     )
-    assert fraction == pytest.approx((values[:4] ** 2).sum() / (values**2).sum())
+    assert factorized.fraction == pytest.approx((values[:4] ** 2).sum() / (values**2).sum())
 
 
 @pytest.mark.parametrize(
