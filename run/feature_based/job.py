@@ -24,6 +24,7 @@ from run.finetuning.sweeps import compute_mean_and_deviation, list_columns
 from run.tasks import TASKS
 from run.training import checkpoints, strategies
 from run.training.loop import lock_run, open_run
+from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
 TABLE_FILE = "table.tsv"
@@ -180,7 +181,7 @@ def train_once(settings, strategy, task):
         num_steps=num_steps,
         num_warmup_steps=int(num_steps * settings.warmup_proportion),
     )
-    run.train([(0, training.train_batch_size, make_batches)])
+    run.train([Phase(0, training.train_batch_size, make_batches)])
     predictor = Predictor(
         strategy, run.model, per_position=task.per_position, inputs=("vectors", "input_mask")
     )

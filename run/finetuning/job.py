@@ -27,6 +27,7 @@ from run.tasks import TASKS
 from run.techniques.trained_weights import TrainedWeights
 from run.training import model_files, strategies
 from run.training.loop import DivergedError, lock_run, open_run
+from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
 # Attributes of a task that a resumed run must match. Lengths may change.
@@ -220,7 +221,7 @@ def train_once(settings, strategy, task, techniques=()):
         task.write_training_data()
         try:
             run.train(
-                [(0, settings.training.train_batch_size, make_batches)],
+                [Phase(0, settings.training.train_batch_size, make_batches)],
                 (lambda: task.score(predict())) if tuning.eval_steps else None,
                 eval_steps=tuning.eval_steps,
                 best_metric=task.metric if tuning.eval_steps else None,

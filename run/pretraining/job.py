@@ -16,6 +16,7 @@ from run.pretraining.data import PretrainingData
 from run.pretraining.evaluation import PretrainingEvaluator
 from run.training import model_files, strategies
 from run.training.loop import lock_run, open_run
+from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
 HEADS = "cls/"  # Prefix of the names of the variables that an evaluation requires.
@@ -76,7 +77,7 @@ def run(settings, techniques=()):
                 model_files.save_run_files(folder, config, settings.tokenizer)
             results = training.train(
                 [
-                    (first_step, part.training.train_batch_size, data.training_batches)
+                    Phase(first_step, part.training.train_batch_size, data.training_batches)
                     for first_step, part, data in parts
                 ],
                 evaluate if settings.eval_steps else None,
