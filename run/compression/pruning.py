@@ -242,10 +242,10 @@ class _Pruning:
             model=ModelSettings(init_checkpoint=model.path, config=model.config),
             training=dataclasses.replace(task.settings.training, output_dir=folder),
         )
-        trained, _, scores, _ = job.train_once(settings, self.strategy, task, self.techniques)
-        job.write_scores(folder, scores)
-        scores = {name: value for name, value in scores.items() if name != "global_step"}
-        trained.free()
+        result = job.train_once(settings, self.strategy, task, self.techniques)
+        job.write_scores(folder, result.scores)
+        scores = {name: value for name, value in result.scores.items() if name != "global_step"}
+        result.run.free()
         return dataclasses.replace(model, path=folder), scores
 
     def _describe(self, config, scores):
