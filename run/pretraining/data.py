@@ -39,9 +39,9 @@ class PretrainingData:
             record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
         )
         if empty := [path for path in self._all_files if path not in full_files]:
+            noun = "files" if len(empty) > 1 else "file"
             print(
-                f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, "
-                f"such as {empty[0]}",
+                f"note: skipping {len(empty):,} {noun} without records, such as {empty[0]}",
                 file=sys.stderr,
             )
         self.files = self._select("input_file", self.files, full_files)
