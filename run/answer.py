@@ -1,10 +1,10 @@
 """Answers questions about a text with a fine-tuned span labeler.
 
-  python -m run.answer --init_checkpoint=OUTPUT_DIR --context_file=article.txt --question='Who wrote
-  it?'
+  python -m run.answer --init_checkpoint=OUTPUT_DIR --context_file=article.txt \\
+      --question='Who wrote it?'
 
-  python -m run.answer --model=serving/squad/model_int8.tflite --context='Mary Shelley wrote it in
-  1818.'
+  python -m run.answer --model=serving/squad/model_int8.tflite \\
+      --context='Mary Shelley wrote it in 1818.'
 
 --model is a LiteRT file, which starts immediately, the directory of an export, or a checkpoint.
 

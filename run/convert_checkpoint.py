@@ -1,7 +1,7 @@
 """Converts the weights of a BERT checkpoint between formats.
 
-  python -m run.convert_checkpoint --input=uncased_L-12_H-768_A-12 --output=bert_base_hf
-  --format=huggingface
+  python -m run.convert_checkpoint --input=uncased_L-12_H-768_A-12 --output=bert_base_hf \\
+      --format=huggingface
 
 The script detects the input format: TF1 checkpoints of the original BERT, training checkpoints of
 this project and of tf-models-official (Model Garden), or config.json with model.safetensors of

@@ -1,8 +1,9 @@
-"""Evaluates models of one task in any format: size, score, latency, and agreement with the first
-model.
+"""Evaluates models of one task in any format: size, score, latency, agreement with the first one.
 
-  python -m run.evaluate_models --models=sst2,served/sst2/1,served/sst2/model_int8.tflite
-  --data_dir=SST-2 python -m run.evaluate_models --models=sst2 --data_dir=SST-2 --int8_matrices
+  python -m run.evaluate_models --data_dir=SST-2 \\
+      --models=sst2,served/sst2/1,served/sst2/model_int8.tflite
+
+  python -m run.evaluate_models --models=sst2 --data_dir=SST-2 --int8_matrices
 
 Taggers and multiple choice require --dev_file, and span labelers --predict_file, instead of
 --data_dir.

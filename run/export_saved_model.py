@@ -1,14 +1,12 @@
-"""Exports a trained model that accepts raw text: a SavedModel for TensorFlow Serving, or a LiteRT
-model.
+"""Exports a trained model that accepts raw text: a SavedModel, or a LiteRT model.
 
   python -m run.export_saved_model --init_checkpoint=OUTPUT_DIR --export_dir=serving/reviews
 
-The directory of a fine-tuning run contains task.json, which specifies the task. For other
-checkpoints, set --task:
+The SavedModel is for TensorFlow Serving. The directory of a fine-tuning run contains task.json,
+which specifies the task. For other checkpoints, set --task:
 
-  python -m run.export_saved_model --task=masked_lm
-  --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt \\
-      --export_dir=serving/bert
+  python -m run.export_saved_model --task=masked_lm \\
+      --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt --export_dir=serving/bert
 """
 
 from bert_tf.cli import script

@@ -1,7 +1,7 @@
 """Predicts the tokens for each [MASK] of a text, or of a pair of texts, with a pre-trained BERT.
 
-  python -m run.fill_mask --init_checkpoint=uncased_L-12_H-768_A-12 --text='The capital of France is
-  [MASK].'
+  python -m run.fill_mask --init_checkpoint=uncased_L-12_H-768_A-12 \\
+      --text='The capital of France is [MASK].'
 
   python -m run.fill_mask --init_checkpoint=uncased_L-12_H-768_A-12 \\
       --text='the man went to [MASK] store ||| he bought a gallon [MASK] milk'

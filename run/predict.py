@@ -2,9 +2,8 @@
 
   python -m run.predict --model=OUTPUT_DIR --input_file=reviews.txt --output_file=answers.jsonl
 
-  python -m run.predict --model=serving/mrpc/1 --input_file=pairs.tsv --columns=sentence1,sentence2
-  \\
-      --output_file=answers.tsv
+  python -m run.predict --model=serving/mrpc/1 --input_file=pairs.tsv \\
+      --columns=sentence1,sentence2 --output_file=answers.tsv
 
 The model is a checkpoint directory or a SavedModel. Input rows are lines of text, tables with a
 header (.tsv, .csv), or JSON lines (.jsonl). The output is JSON lines, or a table if its name ends

@@ -1,11 +1,10 @@
 """Probes each layer of a model with linear classifiers of words on its frozen embeddings.
 
-  python -m run.probe_layers --init_checkpoint=FOLDER --train_file=en_ewt-train.conllu
-  --dev_file=en_ewt-dev.conllu \\
-      --output_dir=probes
+  python -m run.probe_layers --init_checkpoint=FOLDER --train_file=en_ewt-train.conllu \\
+      --dev_file=en_ewt-dev.conllu --output_dir=probes
 
-  python -m run.probe_layers --init_checkpoint=FOLDER --train_file=train.txt --dev_file=dev.txt
-  --output_dir=probes
+  python -m run.probe_layers --init_checkpoint=FOLDER --train_file=train.txt \\
+      --dev_file=dev.txt --output_dir=probes
 
 Each score is reported next to the score of a control task: random labels per word, which a probe
 can only memorize.

@@ -1,8 +1,7 @@
 """Prunes the least important attention heads and feed-forward neurons of a fine-tuned model.
 
-  python -m run.prune_model --init_checkpoint=FINE_TUNED_FOLDER --data_dir=MRPC --keep_heads=0.5
-  --keep_neurons=0.5 \\
-      --output_dir=pruned
+  python -m run.prune_model --init_checkpoint=FINE_TUNED_FOLDER --data_dir=MRPC \\
+      --keep_heads=0.5 --keep_neurons=0.5 --output_dir=pruned
 
   python -m run.prune_model ... --rounds=4 --num_train_epochs=1
 

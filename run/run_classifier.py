@@ -1,12 +1,10 @@
-"""Fine-tunes BERT on sentences or sentence pairs: your own CSV, TSV, or JSON lines, or GLUE, XNLI,
-or SICK.
+"""Fine-tunes BERT on sentences or sentence pairs: your CSV, TSV, JSON lines, or GLUE, XNLI, SICK.
 
-  python -m run.run_classifier --data_file=reviews.csv --init_checkpoint=minilm --output_dir=out
-  --do_train --do_eval
+  python -m run.run_classifier --data_file=reviews.csv --init_checkpoint=minilm \\
+      --output_dir=out --do_train --do_eval
 
-  python -m run.run_classifier --task_name=MRPC --data_dir=MRPC
-  --init_checkpoint=uncased_L-12_H-768_A-12 \\
-      --output_dir=mrpc --do_train --do_eval
+  python -m run.run_classifier --task_name=MRPC --data_dir=MRPC \\
+      --init_checkpoint=uncased_L-12_H-768_A-12 --output_dir=mrpc --do_train --do_eval
 """
 
 from bert_tf.cli import script

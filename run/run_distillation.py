@@ -1,9 +1,9 @@
-"""Distills a fine-tuned model into a smaller one: classifiers, span labelers, taggers, and multiple
-choice.
+"""Distills a fine-tuned model into a smaller one.
 
-  python -m run.run_distillation --teacher=sst2 --student_layers=0,2,4 --data_dir=SST-2
-  --output_dir=student \\
-      --hidden_weight=1 --attention_weight=1
+  python -m run.run_distillation --teacher=sst2 --student_layers=0,2,4 --data_dir=SST-2 \\
+      --output_dir=student --hidden_weight=1 --attention_weight=1
+
+The models can be classifiers, span labelers, taggers, or models of multiple choice.
 """
 
 from bert_tf.cli import script

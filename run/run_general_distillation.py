@@ -1,10 +1,10 @@
-"""Distills a pre-trained model on pre-training records into a smaller one, to fine-tune or distill
-later.
+"""Distills a pre-trained model on pre-training records into a smaller one.
 
-  python -m run.run_general_distillation --teacher=uncased_L-12_H-768_A-12
-  --student_layers=0,2,4,6,8,10 \\
-      --input_file='records/*.tfrecord' --output_dir=small --hidden_weight=1
-      --num_train_steps=100000
+  python -m run.run_general_distillation --teacher=uncased_L-12_H-768_A-12 \\
+      --student_layers=0,2,4,6,8,10 --input_file='records/*.tfrecord' --output_dir=small \\
+      --hidden_weight=1 --num_train_steps=100000
+
+The smaller model can be fine-tuned or distilled later.
 """
 
 from bert_tf.cli import script

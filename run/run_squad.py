@@ -1,11 +1,12 @@
-"""Fine-tunes BERT for question answering on SQuAD 1.1 or 2.0, or files in their format, and answers
-questions.
+"""Fine-tunes BERT for question answering on SQuAD 1.1 or 2.0, and answers questions.
 
   python -m run.run_squad --train_file=train-v1.1.json --predict_file=dev-v1.1.json \\
       --init_checkpoint=uncased_L-12_H-768_A-12 --output_dir=squad --do_train --do_predict
 
-  python -m run.run_squad --version_2_with_negative --use_best_threshold
-  --train_file=train-v2.0.json ...
+  python -m run.run_squad --version_2_with_negative --use_best_threshold \\
+      --train_file=train-v2.0.json ...
+
+Other files in the format of SQuAD work too.
 """
 
 from bert_tf.cli import script

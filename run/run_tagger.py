@@ -1,8 +1,9 @@
-"""Fine-tunes BERT for token classification: NER as in CoNLL-2003 (section 5.3 of the paper),
-part-of-speech tagging.
+"""Fine-tunes BERT for token classification: NER as in CoNLL-2003, part-of-speech tagging.
 
   python -m run.run_tagger --train_file=train.txt --dev_file=valid.txt --test_file=test.txt \\
       --init_checkpoint=cased_L-12_H-768_A-12 --output_dir=ner --do_train --do_eval --do_predict
+
+NER is in section 5.3 of the paper.
 """
 
 from bert_tf.cli import script

@@ -1,2 +1,1 @@
-"""Analysis of a model: attention pages, head behavior over a corpus, head importance, and probes
-of layers."""
+"""Analysis of a model: attention, head behavior over a corpus, head importance, layer probes."""

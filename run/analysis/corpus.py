@@ -1,10 +1,10 @@
-"""The job of run.analyze_attention: describes the behavior of each head over a corpus and a
-treebank."""
+"""The job of run.analyze_attention: the behavior of each head over a corpus and a treebank."""
 
 import itertools
 import math
 import os
 import re
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -56,27 +56,43 @@ def run(settings):
             for name in sentence.relations
         )
         dependencies = Dependencies(list(names), len(observer.heads))
-    measures, num_texts, num_cut = _measure_texts(observer, settings)
+    measured = _measure_texts(observer, settings)
     num_sentences, num_skipped = (
         _add_sentences(dependencies, observer, settings) if dependencies else (0, 0)
     )
     curve = _measure_curve(fine_tuned, settings.importance_examples) if fine_tuned else None
     folder = settings.output_dir
-    _write(folder, observer.heads, measures, dependencies)
+    _write(folder, observer.heads, measured.means, dependencies)
     if curve:
         _write_importance(folder, *curve, fine_tuned.task.metric)
     _remove_earlier(
         settings, {"relations": bool(dependencies), "importance": bool(curve), "curve": bool(curve)}
     )
     sentences = f", {num_sentences:,} sentences" if dependencies else ""
-    notes = [f"; truncated texts: {num_cut:,}"] * bool(num_cut)
-    notes += [f"; sentences skipped as too long: {num_skipped:,}"] * bool(num_skipped)
-    print(f"{folder}: {num_texts:,} texts{sentences}{''.join(notes)}")
+    notes = ""
+    if measured.num_cut:
+        notes += f"; truncated texts: {measured.num_cut:,}"
+    if num_skipped:
+        notes += f"; sentences skipped as too long: {num_skipped:,}"
+    print(f"{folder}: {measured.num_texts:,} texts{sentences}{notes}")
+
+
+class _CorpusMeasures(NamedTuple):
+    """Measures over all texts.
+
+    Attributes:
+      means: float64 [K, M]. Means of all measures.
+      num_texts: int. Number of texts.
+      num_cut: int. Number of truncated texts.
+    """
+
+    means: np.ndarray
+    num_texts: int
+    num_cut: int
 
 
 def _measure_texts(observer, settings):
-    """Returns the means of all measures, float64 [K, M], and the numbers of texts and of
-    truncated texts."""
+    """Computes the _CorpusMeasures of all texts."""
 
     def compute_sums(features):
         return observer.sum_measures(observer.compute_attention(features), features)
@@ -95,7 +111,7 @@ def _measure_texts(observer, settings):
             ]
             num_cut += int(was_cut.sum())
         num_texts += len(window)
-    return compute_means(*sums), num_texts, num_cut
+    return _CorpusMeasures(compute_means(*sums), num_texts, num_cut)
 
 
 def _add_sentences(dependencies, observer, settings):
@@ -129,8 +145,7 @@ def _add_sentences(dependencies, observer, settings):
 
 
 def _measure_curve(model, num_examples):
-    """Measures the importance of the K heads of a FineTunedModel, and its score as heads are
-    masked.
+    """Measures the importance of a FineTunedModel's K heads, and its score as heads are masked.
 
     Importance is the one that pruning uses. Without any head, the model has only feed-forward
     layers.
@@ -268,8 +283,9 @@ def _write_importance(folder, by_head, curve, metric):
 
 
 def _write_table(folder, name, rows):
-    """Writes dicts with the same keys, the header: float with five decimal places, NaN as an
-    empty string."""
+    """Writes dicts with the same keys, which are the header.
+
+    Writes float with five decimal places, and NaN as an empty string."""
 
     def format_cell(value):
         if isinstance(value, float | np.floating):
@@ -329,8 +345,10 @@ def _draw_measures(folder, heads, values):
 
 
 def _choose_directions(relations, most):
-    """Returns the better direction of each of the most frequent relations, from
-    Dependencies.find_best."""
+    """Returns the better direction of each of the most frequent relations.
+
+    The relations are from Dependencies.find_best.
+    """
     names = list(dict.fromkeys(row["relation"] for row in relations))[:most]
     return [
         max((row for row in relations if row["relation"] == name), key=lambda row: row["accuracy"])

@@ -55,8 +55,10 @@ class Observation:
 
 
 def compute_means(sums, counts):
-    """Divides sums of measures [K, M] by numbers of tokens [M]: float64 [K, M], NaN if no token
-    has a measure."""
+    """Divides sums of measures [K, M] by numbers of tokens [M].
+
+    The result is float64 [K, M], NaN if no token has a measure.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(counts > 0, sums / counts, np.nan)
 
@@ -137,8 +139,10 @@ class Observer:
         )
 
     def __call__(self, question):
-        """Yields the Observations of a Question: one, or one per window of a long context, or
-        one per choice."""
+        """Yields the Observations of a Question.
+
+        There is one, or one per window of a long context, or one per choice.
+        """
         kind = KINDS[self.kind]
         features, was_cut = self.servable.encode(*(tf.constant([text]) for text in question.texts))
         was_cut = bool(tf.reduce_any(was_cut))
@@ -160,8 +164,10 @@ class Observer:
         return [tf.cast(each.probabilities, tf.float32) for each in attention]
 
     def sum_measures(self, attention, features):
-        """Returns the sums of measures, float32 [K, M], and numbers of tokens [M], of
-        `compute_attention`."""
+        """Returns the sums of measures, float32 [K, M], and numbers of tokens [M].
+
+        `attention`: Result of `compute_attention`.
+        """
         tokens = behaviors.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
         sums = tf.concat([behaviors.sum_measures(each, tokens) for each in attention], axis=0)
         return sums, behaviors.count_tokens(tokens)

@@ -73,8 +73,10 @@ def write(path, model, heads, observations):
 
 
 def encode_attention(attention):
-    """Encodes probabilities, float [...], as bytes: square roots in steps of 1 / 255, to
-    distinguish small ones."""
+    """Encodes probabilities, float [...], as bytes.
+
+    They are square roots in steps of 1 / 255, to distinguish small probabilities.
+    """
     return np.round(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
 
 
@@ -123,8 +125,10 @@ def _format_title(each):
 
 
 def _format_prediction(each):
-    """Formats a prediction for the page: {"summary": str, "rows": [[name, number or text],
-    ...]}, or None."""
+    """Formats a prediction for the page, or returns None if there is none.
+
+    The result is {"summary": str, "rows": [[name, number or text], ...]}.
+    """
     if each.answer is None:
         return None
     answer = each.answer

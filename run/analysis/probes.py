@@ -1,5 +1,4 @@
-"""The job of run.probe_layers: linear classifiers that measure the information about words in
-each layer."""
+"""The job of run.probe_layers: linear classifiers measure information about words per layer."""
 
 import collections
 import dataclasses
@@ -228,8 +227,10 @@ def _read_sentences(path, settings):
 
 
 def _get_examples(sentence, label):
-    """Returns the labels of a sentence, each with the indices of the words that the probe uses:
-    list of tuples."""
+    """Returns the labels of a sentence, each with the indices of the words that the probe uses.
+
+    The result is a list of tuples.
+    """
     if label == "tags":
         return [(tag, word) for word, tag in enumerate(sentence.tags)]
     if label == "spans":
@@ -261,8 +262,9 @@ def _average_tokens(encoder, features, words):
 
 
 def sample_control_labels(labels, train_forms, dev_forms, seed):
-    """Samples labels of the control task: one per form, by the frequency of labels (Hewitt and
-    Liang 2019).
+    """Samples labels of the control task: one per form, by the frequency of labels.
+
+    See Hewitt and Liang 2019.
 
     Args:
       labels: List of str. Labels of the training examples.

@@ -1,5 +1,4 @@
-"""Questions to a model: texts from flags, lines of a file, or development data that it predicts
-incorrectly."""
+"""Questions to a model: texts from flags, lines of a file, or incorrectly predicted data."""
 
 import dataclasses
 
@@ -175,8 +174,10 @@ def read_multiple_choice(data):
 
 
 def _find_labels(data, label):
-    """Returns a row's label, labels, or number: list of names in the data, and the model's
-    prediction for it."""
+    """Returns the names of a row's labels in the data, and the model's prediction for the row.
+
+    The names are a list. The prediction is a label, a list of labels, or a number.
+    """
     if data.dataset.regression:
         return [f"{label:g}"], float(label)
     is_several = bool(data.dataset.label_separator)

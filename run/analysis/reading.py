@@ -79,8 +79,9 @@ def read_sentences(path):
 
 
 def read_texts(path, treebank_path):
-    """Returns an iterator of (text_a, text_b) for the non-empty lines of a file, or for the
-    sentences of a treebank.
+    """Returns an iterator of (text_a, text_b) for the lines of a file, or for a treebank.
+
+    It skips empty lines. The texts of a treebank are its sentences.
 
     Args:
       path: Path of the file. None for the treebank.

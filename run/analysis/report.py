@@ -37,6 +37,7 @@ def run(settings):
         )
     else:
         write_npz(path, observer.heads, observations)
+    texts = "text" if len(observations) <= 1 else "texts"
     num_cut = sum(each.was_cut for each in observations)
     cut = (
         f" ({num_cut} truncated to --max_seq_length={observer.metadata.max_seq_length})"
@@ -44,7 +45,7 @@ def run(settings):
         else ""
     )
     print(
-        f"{path}: {len(observations)} text{'s' * (len(observations) > 1)}{cut}, "
+        f"{path}: {len(observations)} {texts}{cut}, "
         f"{len(observer.heads)} heads, {files.at(path).size():,} bytes"
     )
 

@@ -1,10 +1,12 @@
-"""The best head for each dependency relation, compared with the best fixed offset (Clark et al.
-2019, section 4.2).
+"""The best head for each dependency relation, compared with the best fixed offset.
+
+See Clark et al. 2019, section 4.2.
 
 Legend: K heads of all layers, R relations, O offsets.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -62,8 +64,9 @@ class Dependencies:
             np.add.at(self.hits[direction], (halves, ids), found[rows, :, words])
 
     def find_best(self, heads):
-        """Returns dicts, one per relation and direction: ALL first, then the most frequent
-        relation.
+        """Returns dicts, one per relation and direction.
+
+        ALL is first, followed by the most frequent relation.
 
         "head" finds most of the "cases", the words with a head in this relation: the fraction
         "accuracy", with its 95% confidence interval from "low" to "high". "held_out" is the
@@ -102,25 +105,32 @@ def _score(heads, hits, cases, offsets):
     held_out = (
         (hits[0, hits[1].argmax()] + hits[1, hits[0].argmax()]) / total if cases.all() else math.nan
     )
-    accuracy, low, high = _compute_interval(hits[:, head].sum(), total)
-    offset_accuracy, offset_low, offset_high = _compute_interval(offsets[:, offset].sum(), total)
+    by_head = _compute_proportion(hits[:, head].sum(), total)
+    by_offset = _compute_proportion(offsets[:, offset].sum(), total)
     return {
         "cases": total,
         "layer": heads[head][0],
         "head": heads[head][1],
-        "accuracy": accuracy,
-        "low": low,
-        "high": high,
+        "accuracy": by_head.fraction,
+        "low": by_head.low,
+        "high": by_head.high,
         "held_out": held_out,
         "offset": int(OFFSETS[offset]),
-        "offset_accuracy": offset_accuracy,
-        "offset_low": offset_low,
-        "offset_high": offset_high,
+        "offset_accuracy": by_offset.fraction,
+        "offset_low": by_offset.low,
+        "offset_high": by_offset.high,
     }
 
 
-def _compute_interval(hits, cases):
-    """Returns a fraction of cases and its 95% confidence interval, Wilson's score interval:
-    three float."""
+class _Proportion(NamedTuple):
+    """A fraction of cases, with its 95% confidence interval: Wilson's score interval."""
+
+    fraction: float
+    low: float
+    high: float
+
+
+def _compute_proportion(hits, cases):
+    """Returns the _Proportion of hits among cases."""
     interval = stats.binomtest(int(hits), cases).proportion_ci(method="wilson")
-    return hits / cases, interval.low, interval.high
+    return _Proportion(hits / cases, interval.low, interval.high)

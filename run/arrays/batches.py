@@ -58,15 +58,18 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
 
 
 def count_tokens(input_mask):
-    """Returns the tokens per example, or of its longest choice: int [n] from input_mask [n, S]
-    or [n, choices, S]."""
+    """Returns the tokens per example, or of its longest choice, int [n].
+
+    `input_mask`: [n, S] or [n, choices, S].
+    """
     lengths = input_mask.sum(axis=-1)
     return lengths if lengths.ndim == 1 else lengths.max(axis=1)
 
 
 def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
-    """Returns a HostShare of a batch: dict of arrays [B, ...], truncated to the longest of all
-    `rows`.
+    """Returns a HostShare of a batch: dict of arrays [B, ...], truncated to the longest row.
+
+    The longest row is the longest of all `rows`.
 
     With `static_shapes` they are not truncated.
     """
@@ -91,8 +94,10 @@ def _is_wide(values, width):
 
 
 def _window(lengths, batch_size, seed, window, sorted_batches, skip):
-    """Yields the rows [B] of each batch of a window of `sorted_batches` batches, starting at
-    batch `skip`."""
+    """Yields the rows [B] of each batch of a window of `sorted_batches` batches.
+
+    It starts at batch `skip`.
+    """
     first = window * sorted_batches * batch_size
     rows = _stream(len(lengths), seed, first, first + sorted_batches * batch_size)
     if sorted_batches > 1:
@@ -103,8 +108,7 @@ def _window(lengths, batch_size, seed, window, sorted_batches, skip):
 
 
 def _stream(num_examples, seed, start, stop):
-    """Returns the rows at positions `start` to `stop` of the concatenated permutations of all
-    epochs."""
+    """Returns the rows from `start` to `stop` of the concatenated permutations of all epochs."""
     epochs = range(start // num_examples, (stop - 1) // num_examples + 1)
     rows = np.concatenate([_rng(seed, 0, epoch).permutation(num_examples) for epoch in epochs])
     offset = epochs[0] * num_examples
@@ -120,8 +124,10 @@ def _rng(seed, *stream):
 
 
 def signature(arrays, num_rows, static_shapes=False):
-    """Returns dict of tf.TensorSpec for `take_rows` of `num_rows` rows, of any length unless
-    `static_shapes`."""
+    """Returns dict of tf.TensorSpec for `take_rows` of `num_rows` rows.
+
+    Rows have any length unless `static_shapes`.
+    """
     width = arrays["input_mask"].shape[-1]
 
     def spec(values):

@@ -120,8 +120,10 @@ class Predictor:
                 progress.update(len(rows))
 
     def _predict_batch(self, features, rows, num_examples):
-        """Returns the outputs for the first `num_examples` of a batch of `rows` as a dict of
-        NumPy arrays."""
+        """Returns the outputs for the first examples of a batch of `rows`, a dict of NumPy arrays.
+
+        `num_examples`: int. Number of these examples.
+        """
 
         def get_replica_part(context):
             share = HostShare(context.replica_id_in_sync_group, self._strategy.num_replicas_in_sync)

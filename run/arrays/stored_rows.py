@@ -1,5 +1,6 @@
-"""Arrays of varying length on disk, one per row of some data: a teacher's outputs, an encoder's
-embeddings.
+"""Arrays of varying length on disk, one per row of some data.
+
+They are a teacher's outputs, or an encoder's embeddings.
 
 A directory has one subdirectory per set of data and settings, named with a fingerprint of both. It
 contains one file per name, which is the concatenation of the rows' arrays, and values.json, which
@@ -41,8 +42,10 @@ class Entry:
         return [length if size < 0 else size for size in self.shape]
 
     def get_offsets(self, lengths):
-        """Returns int64 [n + 1]: the offset of each row's array in the file, and the end of the
-        last, in elements."""
+        """Returns the offset of each row's array in the file, and the end of the last.
+
+        The result is int64 [n + 1], in elements.
+        """
         fixed = math.prod(size for size in self.shape if size >= 0)
         sizes = fixed * np.asarray(lengths, np.int64) ** sum(size < 0 for size in self.shape)
         return np.concatenate([[0], np.cumsum(sizes)])
@@ -91,8 +94,10 @@ class StoredRows:
         return self
 
     def look_up(self, rows, length):
-        """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, padded with
-        zeros."""
+        """Reads rows, int [B], as a list of arrays [B, ...].
+
+        The arrays are in the order of `entries`, padded with zeros.
+        """
         arrays = []
         for name, entry in self.entries.items():
             values = np.zeros([len(rows), *entry.get_shape(int(length))], entry.dtype)
@@ -120,8 +125,9 @@ class StoredRows:
 
 
 class StackedRows:
-    """Rows of a StoredRows whose entries have the same shape [-1, ...], stacked on axis 2, instead
-    of an array.
+    """Rows of a StoredRows, stacked on axis 2, instead of an array.
+
+    Its entries have the same shape [-1, ...].
 
     Attributes:
       dtype: NumPy dtype.

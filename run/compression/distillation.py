@@ -69,7 +69,7 @@ def _pretrain(settings):
                 settings.model.config,
                 "masked_lm",
                 load_teacher,
-                settings.student.student_layers,
+                init_layers=settings.student.student_layers,
             ),
         ),
     )

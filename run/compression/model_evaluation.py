@@ -1,5 +1,6 @@
-"""The job of run.evaluate_models: size, score, latency, and agreement of models of one task in any
-format.
+"""The job of run.evaluate_models: size, score, latency, and agreement of models of one task.
+
+The models can have any format.
 
 All models get the features of a checkpoint and are scored by the task's metrics, so the model
 causes all differences.
@@ -168,8 +169,10 @@ def _open_export(path, others):
 
 
 def _open_saved_model(path):
-    """Opens the signature "ids" of a SavedModel: its kind, a key of KINDS, and
-    `EvaluatedModel.answer`."""
+    """Opens the signature "ids" of a SavedModel.
+
+    Returns its kind, a key of KINDS, and `EvaluatedModel.answer`.
+    """
     kind = KINDS[exports.read_metadata(path).kind]
     loaded = saved_model.load_saved_model(exports.find_latest_version(path))
     static_length = loaded.signatures["ids"].structured_input_signature[1]["input_ids"].shape[-1]

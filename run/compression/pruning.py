@@ -190,8 +190,10 @@ class _Pruning:
         return model, scores
 
     def _create_pruned_model(self, folder, before, number):
-        """Returns the FineTunedModel of a round's pruned model, created unless it already exists
-        completely."""
+        """Returns the FineTunedModel of a round's pruned model, and creates it if necessary.
+
+        It is not created if it already exists completely.
+        """
         mark = os.path.join(folder, REPORT_FILE)
         if files.at(mark).exists():
             config = model_folder.read_config(model_folder.find_config(folder))
@@ -244,10 +246,10 @@ class _Pruning:
             model=ModelSettings(init_checkpoint=model.path, config=model.config),
             training=dataclasses.replace(task.settings.training, output_dir=folder),
         )
-        trained, _, scores, _ = job.train_once(settings, self.strategy, task, self.techniques)
-        job.write_scores(folder, scores)
-        scores = {name: value for name, value in scores.items() if name != "global_step"}
-        trained.free()
+        result = job.train_once(settings, self.strategy, task, self.techniques)
+        job.write_scores(folder, result.scores)
+        scores = {name: value for name, value in result.scores.items() if name != "global_step"}
+        result.run.free()
         return dataclasses.replace(model, path=folder), scores
 
     def _describe(self, config, scores):
@@ -272,8 +274,10 @@ class _Pruning:
 
 
 def count_encoder_flops(config, length):
-    """Returns the multiplications and additions of an encoder's matrix products for a text of
-    `length` tokens, int."""
+    """Returns the multiplications and additions of an encoder's matrix multiplications, int.
+
+    They are for a text of `length` tokens.
+    """
     total = length * 2 * (config.embedding_size or 0) * config.hidden_size
     for heads, inner in config.layer_sizes:
         context = heads * config.head_width
@@ -284,8 +288,10 @@ def count_encoder_flops(config, length):
 
 
 def _format_report(entries, metric):
-    """Formats a table with one line per dict of `_Pruning._describe`, of the original model and
-    of each round."""
+    """Formats a table with one line per dict of `_Pruning._describe`.
+
+    The first is of the original model, and the others are of the rounds.
+    """
     rows = []
     for number, each in enumerate(entries):
         heads, neurons = (
@@ -312,8 +318,9 @@ def _format_report(entries, metric):
 
 
 def _find_used_ids(corpus, tokenizer):
-    """Returns the IDs to keep: tokens that a corpus uses, special tokens, and the corpus's single
-    characters.
+    """Returns the IDs to keep: used tokens, special tokens, and the corpus's single characters.
+
+    Used tokens are those that the corpus uses.
 
     WordPiece matches the longest token first, so removing unused tokens does not change how the
     corpus's words are split. Its characters are kept as tokens, also within words, so that other

@@ -1,10 +1,9 @@
-"""Runs BERT from raw text to a served model, on CPython's documentation, in a few minutes on two
-CPU cores.
+"""Runs BERT from raw text to a served model, on CPython's documentation.
 
   python -m run.demo --output_dir=demo_output
 
-Every step is a public script with flags that a user would type. The demo prints each command before
-it runs it.
+It takes a few minutes on two CPU cores. Every step is a public script with flags that a user would
+type. The demo prints each command before it runs it.
 """
 
 import dataclasses

@@ -78,8 +78,7 @@ def make_folder(folder):
 
 
 def prepare(folder):
-    """Creates the vocabulary from the corpus, and records for training and for the held-out
-    part."""
+    """Creates the vocabulary from the corpus, and records of the training and held-out parts."""
     announce("A vocabulary learned from the training part")
     run_script(
         "data_prep.learn_vocab",
@@ -140,8 +139,10 @@ def fill_masks(folder):
 
 
 def fine_tune(folder, num_train_epochs):
-    """Fine-tunes the pre-trained model to classify sentences by chapter, and evaluates it on
-    held-out sentences."""
+    """Fine-tunes the pre-trained model to classify sentences by chapter, and evaluates it.
+
+    The evaluation is on held-out sentences.
+    """
     announce("Fine-tuning: which chapter is a sentence from?")
     run_script(
         "run.run_classifier",

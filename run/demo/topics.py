@@ -1,5 +1,6 @@
-"""The demo's text: CPython's documentation topics, part of every Python, as a corpus and as a
-classification task.
+"""The demo's text: CPython's documentation topics, as a corpus and a classification task.
+
+The topics are part of every Python.
 
 Many topics repeat parts of others, so only the first occurrence of a sentence is kept. No held-out
 sentence is in the training text.
@@ -80,8 +81,10 @@ def split_sentences(text):
 
 
 def write_corpus(sections, path):
-    """Writes sections for create_pretraining_data: one sentence per line, a blank line between
-    topics."""
+    """Writes sections for create_pretraining_data.
+
+    There is one sentence per line, and a blank line between topics.
+    """
     with open(path, "w", encoding="utf-8") as file:
         for _, group in itertools.groupby(sections, key=lambda section: section[0]):
             file.writelines(f"{sentence}\n" for _, sentences in group for sentence in sentences)
@@ -89,8 +92,10 @@ def write_corpus(sections, path):
 
 
 def write_task(sections, path):
-    """Writes sentences of CHAPTERS with their chapter to a TSV file with the columns sentence
-    and label."""
+    """Writes sentences of CHAPTERS with their chapter to a TSV file.
+
+    Its columns are sentence and label.
+    """
     chapter_of = {topic: chapter for chapter, topics in CHAPTERS.items() for topic in topics}
     with open(path, "w", encoding="utf-8") as file:
         file.write("sentence\tlabel\n")

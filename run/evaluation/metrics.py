@@ -56,8 +56,10 @@ def score(names, labels, predictions):
 
 
 def to_predictions(logits, regression=False, multi_label=False):
-    """Converts logits [n, outputs] to float32 [n] numbers, int32 [n, labels] 0 or 1 per label,
-    or int [n] label IDs."""
+    """Converts logits [n, outputs] to predictions.
+
+    These are float32 [n] numbers, int32 [n, labels] 0 or 1 per label, or int [n] label IDs.
+    """
     if regression:
         return logits[:, 0]
     if multi_label:

@@ -1,5 +1,7 @@
-"""Result files: scores by name and predictions with one row per example, as in the original
-BERT, and tables."""
+"""Result files: scores by name, predictions with one row per example, and tables.
+
+Scores and predictions have the form of the original BERT.
+"""
 
 import csv
 import os
@@ -11,8 +13,9 @@ from bert_tf.files import new_file, read_text
 
 
 def write_results(path, results):
-    """Writes `name = value` lines sorted by name, like eval_results.txt of the original BERT, and
-    prints them.
+    """Writes `name = value` lines sorted by name, and prints them.
+
+    The file is like eval_results.txt of the original BERT.
 
     Prints four significant digits.
     """
@@ -63,8 +66,10 @@ def write_table(path, columns, rows):
 
 
 def write_predictions(folder, probabilities):
-    """Writes test_results.tsv as the original BERT does: one row per example of `probabilities`
-    [n, outputs]."""
+    """Writes test_results.tsv as the original BERT does: one row per example.
+
+    `probabilities`: [n, outputs].
+    """
     path = os.path.join(folder, "test_results.tsv")
     with new_file(path) as file:
         for row in probabilities:

@@ -54,8 +54,9 @@ def score(examples, answers, null_score_diff_threshold, metric="squad"):
 
 
 def best_thresholds(examples, answers):
-    """Finds the null odds thresholds that give the best scores on SQuAD 2.0 (section 4.3 of the
-    paper).
+    """Finds the null odds thresholds that give the best scores on SQuAD 2.0.
+
+    See section 4.3 of the paper.
 
     Returns:
       Dict of best_exact and best_f1, float in percent, and their thresholds best_exact_thresh and

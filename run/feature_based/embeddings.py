@@ -45,20 +45,7 @@ def compute(settings, strategy, split, features, positions, layers):
     Returns:
       Path of their directory.
     """
-    config = settings.model.config
-    precision = settings.mixed_precision
-    data = hashlib.sha256()
-    for name in ENCODER_INPUTS:
-        data.update(np.ascontiguousarray(features[name]).tobytes())
-    data.update(positions.tobytes())
-    metadata = {
-        "encoder": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
-        "config": config.to_dict(),
-        "data": data.hexdigest(),
-        "positions": int(positions.sum()),
-        "mixed_precision": precision,
-        "layers": list(layers),
-    }
+    metadata = _describe(settings, features, positions, layers)
     path = find_subfolder(
         settings.cache_dir or os.path.join(settings.training.output_dir, EMBEDDINGS_FOLDER),
         metadata,
@@ -66,15 +53,8 @@ def compute(settings, strategy, split, features, positions, layers):
     if is_complete(path):
         print(f"{path}: reusing the embeddings of the {split} data")
         return path
-    entries = make_entries(layers, config.hidden_size)
-    removes_padding = strategies.allows_dynamic_shapes(strategy)
-    with strategy.scope():
-        encoder = FastEncoder(
-            config,
-            strategies.choose_fast(strategy, config, remove_padding=removes_padding),
-            dtype=DTYPE_POLICIES[precision],
-        )
-        load_pretrained(encoder, settings.model.init_checkpoint)
+    entries = make_entries(layers, settings.model.config.hidden_size)
+    encoder = _load_encoder(settings, strategy)
 
     def encode(features, training):
         encoded = encoder(features, training=training)
@@ -84,33 +64,68 @@ def compute(settings, strategy, split, features, positions, layers):
             for name, layer in zip(entries, layers, strict=True)
         }
 
-    def parts():
-        predictor = Predictor(strategy, encode, static_shapes=not removes_padding, network=encoder)
-        for rows, outputs in predictor.predict_batches(
-            features, settings.training.eval_batch_size, f"embeddings of the {split} data"
-        ):
-            yield (
-                rows,
-                {
-                    name: [
-                        vectors[positions[row, : len(vectors)]]
-                        for row, vectors in zip(
-                            # [positions, H] each.
-                            rows,
-                            values,
-                            strict=True,
-                        )
-                    ]
-                    for name, values in outputs.items()
-                },
-            )
-
-    write(path, metadata, entries, positions.sum(axis=1), parts())
+    static_shapes = not strategies.allows_dynamic_shapes(strategy)
+    predictor = Predictor(strategy, encode, static_shapes=static_shapes, network=encoder)
+    batches = predictor.predict_batches(
+        features, settings.training.eval_batch_size, f"embeddings of the {split} data"
+    )
+    parts = ((rows, _select(outputs, rows, positions)) for rows, outputs in batches)
+    write(path, metadata, entries, positions.sum(axis=1), parts)
     strategies.free_memory(encoder.variables)
     print(
         f"{path}: saved the embeddings of {metadata['positions']:,} positions of the {split} data"
     )
     return path
+
+
+def _describe(settings, features, positions, layers):
+    """Returns the metadata of embeddings, a dict of JSON values. See `compute`."""
+    data = hashlib.sha256()
+    for name in ENCODER_INPUTS:
+        data.update(np.ascontiguousarray(features[name]).tobytes())
+    data.update(positions.tobytes())
+    return {
+        "encoder": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
+        "config": settings.model.config.to_dict(),
+        "data": data.hexdigest(),
+        "positions": int(positions.sum()),
+        "mixed_precision": settings.mixed_precision,
+        "layers": list(layers),
+    }
+
+
+def _load_encoder(settings, strategy):
+    """Creates the encoder with the weights of its checkpoint. See `compute`."""
+    config = settings.model.config
+    removes_padding = strategies.allows_dynamic_shapes(strategy)
+    with strategy.scope():
+        encoder = FastEncoder(
+            config,
+            strategies.choose_fast(strategy, config, remove_padding=removes_padding),
+            dtype=DTYPE_POLICIES[settings.mixed_precision],
+        )
+        load_pretrained(encoder, settings.model.init_checkpoint)
+    return encoder
+
+
+def _select(outputs, rows, positions):
+    """Selects the embeddings to store.
+
+    Args:
+      outputs: Dict of name to arrays [B, longest, H].
+      rows: int [B]. Numbers of the rows.
+      positions: bool [all rows, S]. See `compute`.
+
+    Returns:
+      Dict of name to list of B arrays [positions, H].
+    """
+    return {
+        name: [
+            vectors[positions[row, : len(vectors)]]
+            for row, vectors in zip(rows, values, strict=True)
+        ]
+        for name, values in outputs.items()
+    }
 
 
 def read(folder, layers, lengths, width):

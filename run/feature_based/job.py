@@ -1,5 +1,4 @@
-"""The job of the feature-based approach: a task's data, embeddings of a frozen encoder, a BiLSTM,
-and scores.
+"""The job of the feature-based approach: data, embeddings of a frozen encoder, BiLSTM, scores.
 
 Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden size of the encoder.
 """
@@ -20,10 +19,12 @@ from run.evaluation import results
 from run.feature_based import embeddings
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import ALL, COMBINATIONS, select_layers
-from run.finetuning.sweeps import compute_mean_and_deviation, list_columns
+from run.finetuning.job import TrainingResult
+from run.finetuning.sweeps import compute_mean_and_deviation, keep_better, list_columns
 from run.tasks import TASKS
 from run.training import checkpoints, strategies
 from run.training.loop import lock_run, open_run
+from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
 TABLE_FILE = "table.tsv"
@@ -92,8 +93,7 @@ def read_data(settings):
 
 
 def train_row(settings, choice, strategy, task, features):
-    """Trains the runs of a choice of features that are not finished, and writes the mean of their
-    scores.
+    """Trains the unfinished runs of a choice of features, and writes the mean of their scores.
 
     Args:
       settings: FeatureBasedSettings.
@@ -104,8 +104,6 @@ def train_row(settings, choice, strategy, task, features):
       Dict of name to float. The scores: of the only run, or means and deviations.
     """
     is_table = settings.features == ALL
-    all_scores = []
-    best = None
     run_settings = [settings.make_run(choice, number) for number in range(settings.num_runs)]
     folder = os.path.join(settings.training.output_dir, choice if is_table else "")
     path = os.path.join(folder, RESULTS_FILE)
@@ -119,23 +117,21 @@ def train_row(settings, choice, strategy, task, features):
             task.features[split]["vectors"] = _find_embeddings(
                 settings, choice, strategy, split, task, encoder_features
             )
+        all_scores = []
+        best = None
         for one in run_settings:
             new = train_once(one, strategy, task)
-            all_scores.append(new[-1])
-            if best is None or new[-1][task.metric] > best[-1][task.metric]:
-                best, new = new, best
-            if new is not None:
-                new[0].free()
+            all_scores.append(new.scores)
+            best = keep_better(best, new, task.metric)
         scores = all_scores[0]
         if len(all_scores) > 1:
             scores = compute_mean_and_deviation(all_scores)
             results.write_results(path, scores)
-        trained, predictor, outputs, _ = best
         if not is_table:
-            task.report(outputs, folder)
+            task.report(best.outputs, folder)
         if settings.do_predict:
-            task.predict(predictor, outputs, folder)
-        trained.free()
+            task.predict(best.predictor, best.outputs, folder)
+        best.run.free()
     if is_table:
         for run_folder in folders:  # A row that was interrupted at its end may have left some.
             checkpoints.remove_checkpoints(run_folder)
@@ -149,8 +145,7 @@ def train_once(settings, strategy, task):
     W, K, H].
 
     Returns:
-      Tuple of the Run, its Predictor, the outputs for the development data, and their scores, dict
-      of name to float.
+      run.finetuning.job.TrainingResult.
     """
     training = settings.training
     config = settings.model.config
@@ -180,24 +175,22 @@ def train_once(settings, strategy, task):
         num_steps=num_steps,
         num_warmup_steps=int(num_steps * settings.warmup_proportion),
     )
-    run.train([(0, training.train_batch_size, make_batches)])
+    run.train([Phase(0, training.train_batch_size, make_batches)])
     predictor = Predictor(
         strategy, run.model, per_position=task.per_position, inputs=("vectors", "input_mask")
     )
     outputs = predictor(task.eval_features, training.eval_batch_size, "evaluating")
     scores = {**task.score(outputs), "global_step": run.step}
     results.write_results(os.path.join(training.output_dir, RESULTS_FILE), scores)
-    return run, predictor, outputs, scores
+    return TrainingResult(run, predictor, scores, outputs)
 
 
 def _find_embeddings(settings, choice, strategy, split, task, features):
     """Returns the embeddings of a split, StackedRows [n, W, K, H].
 
-    Computes them if they are not stored.
-
-    They are those of the first tokens of a tagger's words, and of all tokens of texts and pairs.
-    See `train_row` for the arguments; `features`: dict of arrays [rows, S], the encoder's features
-    of the split.
+    Computes them if they are not stored. They are those of the first tokens of a tagger's words,
+    and of all tokens of texts and pairs. See `train_row` for the arguments; `features`: dict of
+    arrays [rows, S], the encoder's features of the split.
     """
     config = settings.model.config
     positions = (
@@ -214,11 +207,10 @@ def _find_embeddings(settings, choice, strategy, split, task, features):
 
 
 def _make_rows(task, split, features):
-    """Returns the features of the BiLSTM, dict of arrays [n, ...] with input_mask int32 [n, W],
-    without vectors.
+    """Returns the features of the BiLSTM without vectors, dict of arrays [n, ...].
 
-    A row is as for the encoder; for taggers, it is a sentence, or a part of a sentence that has
-    more words than an input has tokens.
+    They include input_mask, int32 [n, W]. A row is as for the encoder; for taggers, it is a
+    sentence, or a part of a sentence that has more words than an input has tokens.
     """
     if not task.per_position:
         return {

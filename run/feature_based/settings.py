@@ -200,8 +200,10 @@ class FeatureBasedSettings(Settings):
         )
 
     def make_run(self, features, number):
-        """Returns the settings of run `number`, 0-based, with a choice of features, in its own
-        directory."""
+        """Returns the settings of run `number`, 0-based, with a choice of features.
+
+        The run has its own directory.
+        """
         parts = [
             *([features] if self.features == ALL else []),
             *([f"run_{number + 1}"] if self.num_runs > 1 else []),
@@ -215,8 +217,9 @@ class FeatureBasedSettings(Settings):
 
 
 def select_layers(features, num_layers):
-    """Returns the layers of a choice of features in a model with `num_layers`: tuple of int, where
-    0 is the embeddings.
+    """Returns the layers of a choice of features in a model with `num_layers`, tuple of int.
+
+    Layer 0 is the embeddings.
 
     Raises:
       InputError: If the model has too few layers.

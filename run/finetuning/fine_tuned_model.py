@@ -1,5 +1,7 @@
-"""A fine-tuned model with the data of its task, to evaluate it, to analyze it, and to derive
-other models from it."""
+"""A fine-tuned model with the data of its task.
+
+It is evaluated, analyzed, and the source of other models.
+"""
 
 import dataclasses
 import os
@@ -98,8 +100,9 @@ class FineTunedModel:
         return self.task.score(self.predict(self.make_model()))
 
     def measure_importance(self, num_examples, seed):
-        """Returns the importances of heads and of neurons, of norm 1 in each layer, for some
-        training examples.
+        """Returns the importances of heads and of neurons for some training examples.
+
+        They have norm 1 in each layer.
 
         `num_examples` is rounded up to batches.
         """

@@ -70,8 +70,10 @@ def choose_new_variables(task, checkpoint, keep_head, config):
 
 
 def _describe_difference(task, checkpoint):
-    """Describes how the head's task in a checkpoint's task.json differs from this task, or
-    returns None."""
+    """Describes how a checkpoint's task.json differs from this task, or returns None.
+
+    The head in the checkpoint is for the task in task.json.
+    """
     existing = task_metadata.read(checkpoint)
     metadata = task.metadata
     if existing is None or (

@@ -1,5 +1,4 @@
-"""The fine-tuning job, from settings to results: data, model, training, evaluation, the best
-weights, predictions.
+"""The fine-tuning job: data, model, training, evaluation, the best weights, and predictions.
 
 Everything specific to a kind of task is in a run.tasks.base.Task. See run.finetuning.sweeps for
 several runs.
@@ -10,6 +9,7 @@ import dataclasses
 import os
 import shutil
 import tempfile
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -26,7 +26,8 @@ from run.finetuning.head import choose_new_variables
 from run.tasks import TASKS
 from run.techniques.trained_weights import TrainedWeights
 from run.training import model_files, strategies
-from run.training.loop import DivergedError, lock_run, open_run
+from run.training.loop import DivergedError, Run, lock_run, open_run
+from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
 # Attributes of a task that a resumed run must match. Lengths may change.
@@ -58,14 +59,13 @@ def run(settings):
     settings = task.settings
     check_run(settings, task)
     with lock_run(settings.training.output_dir, strategy, settings.do_train):
-        trained, predictor, scores, outputs = train_once(
-            settings, strategy, task, choose_techniques(settings)
-        )
-        write_scores(settings.training.output_dir, scores, trained.writes)
-        report(task, predictor, outputs)
-    if settings.do_train and trained.writes:
+        result = train_once(settings, strategy, task, choose_techniques(settings))
+        write_scores(settings.training.output_dir, result.scores, result.run.writes)
+        report(task, result.predictor, result.outputs)
+    if settings.do_train and result.run.writes:
         folder = settings.training.output_dir
-        if scores.get("global_step", trained.step) != trained.step:
+        last_step = result.run.step
+        if result.scores.get("global_step", last_step) != last_step:
             folder = os.path.join(folder, BEST_FOLDER)
         print(
             f"to predict: python -m run.predict --model={folder} --input_file=texts.txt "
@@ -78,8 +78,10 @@ def run(settings):
 
 
 def make_strategy(settings):
-    """Creates the strategy of FineTuningSettings, and checks the batch sizes in use against its
-    replicas."""
+    """Creates the strategy of FineTuningSettings, and checks batch sizes against its replicas.
+
+    Checks only the batch sizes in use.
+    """
     strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
     tuning = settings.tuning
     training = settings.training
@@ -158,6 +160,22 @@ def choose_techniques(settings):
     return [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
 
 
+class TrainingResult(NamedTuple):
+    """A trained model with its evaluation.
+
+    Attributes:
+      run: Run, with the weights that count.
+      predictor: Predictor of the run's model.
+      scores: Dict of name to float. Scores on the development data, empty without evaluation.
+      outputs: Dict of arrays, the model's outputs for these data, or None.
+    """
+
+    run: Run
+    predictor: Predictor
+    scores: dict
+    outputs: dict | None
+
+
 def train_once(settings, strategy, task, techniques=()):
     """Trains and evaluates as `settings` request, in the run's directory.
 
@@ -168,74 +186,89 @@ def train_once(settings, strategy, task, techniques=()):
       techniques: Techniques that change the run.
 
     Returns:
-      Tuple of the Run, with the weights that count; its Predictor; its scores on the development
-      data, dict of name to float, empty without evaluation; and the outputs for these data, dict of
-      arrays, or None.
+      TrainingResult.
 
     Raises:
       InputError: If there is nothing to train, and no trained model to use.
       DivergedError: If a loss is not finite.
     """
-    tuning = settings.tuning
     task = task.replace_settings(settings)
-    groups_by_length = strategies.may_group_by_length(settings, strategy)
-    num_steps = settings.num_train_steps(task.num_train_examples) if settings.do_train else None
-
-    def make_model():
-        return task.make_model(make_encoder(settings, strategy, groups_by_length), task.metadata)
-
-    def make_batches(skip_steps, share):
-        return task.training_batches(
-            settings.training.random_seed, skip_steps, share, not groups_by_length
-        )
+    run = _open_run(settings, strategy, task, techniques)
+    predictor = Predictor(
+        strategy,
+        run.model,
+        per_position=task.per_position,
+        static_shapes=not strategies.may_group_by_length(settings, strategy),
+    )
 
     def predict():
         return predictor(task.eval_features, task.eval_batch_size, "evaluating")
 
-    run = open_run(
+    if settings.do_train:
+        _train(run, settings, task, lambda: task.score(predict()))
+    elif not run.step:
+        _check_trained(settings, [name for name in run.missing if task.needs(name)])
+    best_step = restore_best(run, settings)
+    if task.eval_features is None:
+        return TrainingResult(run, predictor, {}, None)
+    outputs = predict()
+    scores = {**task.score(outputs), "global_step": best_step or run.step}
+    return TrainingResult(run, predictor, scores, outputs)
+
+
+def _open_run(settings, strategy, task, techniques):
+    """Creates the model of a task, and opens its run. See `train_once` for the arguments."""
+    num_steps = settings.num_train_steps(task.num_train_examples) if settings.do_train else None
+    groups_by_length = strategies.may_group_by_length(settings, strategy)
+
+    def make_model():
+        return task.make_model(make_encoder(settings, strategy, groups_by_length), task.metadata)
+
+    return open_run(
         settings,
         strategy,
         make_model,
         task.loss,
         techniques,
         num_steps=num_steps,
-        num_warmup_steps=int((num_steps or 0) * tuning.warmup_proportion),
+        num_warmup_steps=int((num_steps or 0) * settings.tuning.warmup_proportion),
         init_checkpoint=settings.model.init_checkpoint,
         new_variables=task.new_variables,
     )
-    predictor = Predictor(
-        strategy, run.model, per_position=task.per_position, static_shapes=not groups_by_length
-    )
-    if settings.do_train:
-        if run.best_step and run.step < num_steps and not tuning.eval_steps:
-            raise InputError(
-                f"contains the best weights of evaluations, in {BEST_FOLDER}; set `eval_steps`, "
-                "or delete them to continue without evaluations",
-                "output_dir",
-                run.folder,
-            )
-        if run.writes:
-            _make_state(settings, task).begin()
-            save_run_files(run.folder, settings, task)
-        task.write_training_data()
-        try:
-            run.train(
-                [(0, settings.training.train_batch_size, make_batches)],
-                (lambda: task.score(predict())) if tuning.eval_steps else None,
-                eval_steps=tuning.eval_steps,
-                best_metric=task.metric if tuning.eval_steps else None,
-                early_stopping_evals=tuning.early_stopping_evals,
-            )
-        except DivergedError:
-            run.free()
-            raise
-    elif not run.step:
-        _check_trained(settings, [name for name in run.missing if task.needs(name)])
-    best_step = restore_best(run, settings)
-    if task.eval_features is None:
-        return run, predictor, {}, None
-    outputs = predict()
-    return run, predictor, {**task.score(outputs), "global_step": best_step or run.step}, outputs
+
+
+def _train(run, settings, task, evaluate):
+    """Trains the model of a Run. `evaluate`: Function () -> scores, dict of name to float."""
+    tuning = settings.tuning
+    static_shapes = not strategies.may_group_by_length(settings, run.strategy)
+
+    def make_batches(skip_steps, share):
+        return task.training_batches(
+            settings.training.random_seed, skip_steps, share, static_shapes
+        )
+
+    if run.best_step and run.step < run.num_steps and not tuning.eval_steps:
+        raise InputError(
+            f"contains the best weights of evaluations, in {BEST_FOLDER}; set `eval_steps`, "
+            "or delete them to continue without evaluations",
+            "output_dir",
+            run.folder,
+        )
+    if run.writes:
+        _make_state(settings, task).begin()
+        save_run_files(run.folder, settings, task)
+    task.write_training_data()
+    try:
+        run.train(
+            [Phase(0, settings.training.train_batch_size, make_batches)],
+            evaluate if tuning.eval_steps else None,
+            eval_steps=tuning.eval_steps,
+            best_metric=task.metric if tuning.eval_steps else None,
+            early_stopping_evals=tuning.early_stopping_evals,
+        )
+    except DivergedError:
+        run.free()
+        raise
 
 
 def make_encoder(settings, strategy, groups_by_length):
@@ -324,10 +357,10 @@ def _make_state(settings, task):
 
 
 def _read_model_metadata(settings):
-    """Returns the TaskMetadata of weights that are used without training, from output_dir or
-    init_checkpoint.
+    """Returns the TaskMetadata of weights that are used without training.
 
-    Returns None in training, and if the metadata do not exist or have another kind.
+    They are from output_dir or init_checkpoint. Returns None in training, and if the metadata do
+    not exist or have another kind.
     """
     if settings.do_train:
         return None
@@ -338,8 +371,7 @@ def _read_model_metadata(settings):
 
 
 def _results_dir(settings, strategy):
-    """Returns the directory for results: output_dir, or a temporary directory for non-chief
-    workers."""
+    """Returns the directory for results: output_dir, or a temporary one for non-chief workers."""
     if strategies.is_chief(strategy):
         return settings.training.output_dir
     folder = tempfile.mkdtemp(prefix="worker_")

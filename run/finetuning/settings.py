@@ -196,8 +196,7 @@ class FineTuningSettings(Settings):
 
     @property
     def splits(self):
-        """The splits to read: a list of "train", "dev", and "test", according to the steps to
-        run."""
+        """The splits to read for the requested steps, a list of "train", "dev", and "test"."""
         selected = {
             "train": self.do_train,
             "dev": self.tuning.do_eval,
@@ -212,8 +211,10 @@ class FineTuningSettings(Settings):
 
     @property
     def runs(self):
-        """List of FineTuningSettings, one per run: itself, one per seed, the trials of a search,
-        or an ensemble."""
+        """List of FineTuningSettings, one per run.
+
+        The runs are the settings themselves, one per seed, the trials of a search, or an ensemble.
+        """
         if self.ensemble:
             return [
                 dataclasses.replace(

@@ -1,5 +1,4 @@
-"""Several fine-tuning runs of a task: over seeds, a hyperparameter search, and an ensemble of
-finished runs.
+"""Several fine-tuning runs of a task: over seeds, a hyperparameter search, and an ensemble.
 
 The search is that of the paper (appendix A.3): all combinations of batch size, learning rate, and
 epochs. A combination is a trial, a run in its own directory. Its results are saved there as
@@ -38,8 +37,9 @@ def run(settings):
 
 
 def run_all(task, strategy, techniques):
-    """Trains and evaluates all runs of a task's settings, one or several, and predicts with the
-    best or the ensemble.
+    """Trains and evaluates the runs of a task, and predicts with the best one or the ensemble.
+
+    The settings of the task determine the runs, one or several.
 
     Args:
       task: Task that has read its data.
@@ -58,9 +58,12 @@ def run_all(task, strategy, techniques):
         }
     _check(settings, task)
     with lock_run(settings.training.output_dir, strategy, settings.do_train):
-        run_some = (
-            average_ensemble if settings.ensemble else search if settings.search else run_seeds
-        )
+        if settings.ensemble:
+            run_some = average_ensemble
+        elif settings.search:
+            run_some = search
+        else:
+            run_some = run_seeds
         job.report(task, *run_some(settings, strategy, task, techniques))
 
 
@@ -78,27 +81,36 @@ def run_seeds(settings, strategy, task, techniques):
     best = None
     for run_settings in settings.runs:
         new = job.train_once(run_settings, strategy, task, techniques)
-        trained, _, scores, _ = new
-        job.write_scores(trained.folder, scores, trained.writes)
-        if trained.writes and settings.do_train:
+        job.write_scores(new.run.folder, new.scores, new.run.writes)
+        if new.run.writes and settings.do_train:
             job.save_run_files(output_dir, settings, task)
-        all_scores.append(scores)
-        if best is None or (scores and scores[task.metric] > best[2][task.metric]):
-            best, new = new, best
-        if new is not None:
-            new[0].free()
-    trained, predictor, scores, outputs = best
-    if len(all_scores) > 1 and scores:
-        job.write_scores(output_dir, compute_mean_and_deviation(all_scores), trained.writes)
-        print(f"best of {len(all_scores)} runs by {task.metric}: {trained.folder}")
-    return predictor, outputs
+        all_scores.append(new.scores)
+        best = keep_better(best, new, task.metric)
+    if len(all_scores) > 1 and best.scores:
+        job.write_scores(output_dir, compute_mean_and_deviation(all_scores), best.run.writes)
+        print(f"best of {len(all_scores)} runs by {task.metric}: {best.run.folder}")
+    return best.predictor, best.outputs
+
+
+def keep_better(best, new, metric):
+    """Returns the better one of two TrainingResults, and frees the memory of the other one.
+
+    `best` is None for the first result. It is returned if the scores are equal or missing.
+    """
+    if best is None:
+        return new
+    if new.scores and new.scores[metric] > best.scores[metric]:
+        best.run.free()
+        return new
+    new.run.free()
+    return best
 
 
 def average_ensemble(settings, strategy, task, techniques):
-    """Evaluates each run and the ensemble, whose probabilities are averages, and writes
-    eval_results.txt (section 4.2).
+    """Evaluates each run and the ensemble, and writes eval_results.txt (section 4.2).
 
-    See `run_all` for the arguments; the `runs` of the settings are those of `ensemble`.
+    The probabilities of the ensemble are averages. See `run_all` for the arguments; the `runs` of
+    the settings are those of `ensemble`.
 
     Returns:
       Tuple of a function like a Predictor, and the outputs of the ensemble, or None.
@@ -107,13 +119,11 @@ def average_ensemble(settings, strategy, task, techniques):
     all_outputs = []
     for run_settings in settings.runs:
         with rename_argument(output_dir="ensemble"):
-            trained, predictor, scores, outputs = job.train_once(
-                run_settings, strategy, task, techniques
-            )
-        predictors.append(predictor)
-        all_outputs.append(outputs)
-        if scores:
-            print(f"{trained.folder}: {task.metric} = {scores[task.metric]:.4g}")
+            result = job.train_once(run_settings, strategy, task, techniques)
+        predictors.append(result.predictor)
+        all_outputs.append(result.outputs)
+        if result.scores:
+            print(f"{result.run.folder}: {task.metric} = {result.scores[task.metric]:.4g}")
 
     def predict(*arguments):
         return task.average([predictor(*arguments) for predictor in predictors])
@@ -121,7 +131,7 @@ def average_ensemble(settings, strategy, task, techniques):
     if all_outputs[0] is None:
         return predict, None
     outputs = task.average(all_outputs)
-    job.write_scores(settings.training.output_dir, task.score(outputs), trained.writes)
+    job.write_scores(settings.training.output_dir, task.score(outputs), result.run.writes)
     return predict, outputs
 
 
@@ -141,30 +151,8 @@ def search(settings, strategy, task, techniques):
     output_dir = settings.training.output_dir
     writes = strategies.is_chief(strategy)
     trials = settings.runs
-    all_scores = [_load_scores(trial) for trial in trials]
-    for number, trial in enumerate(trials):
-        if all_scores[number] is None:
-            print(f"search: trial {number + 1} of {len(trials)}, {_get_name(trial)}", flush=True)
-            all_scores[number] = _finish(trial, strategy, task, techniques)
-        finished = [
-            (other, scores)
-            for other, scores in zip(trials, all_scores, strict=True)
-            if scores is not None
-        ]
-        scored = [pair for pair in finished if pair[1]]  # The others diverged.
-        best, best_scores = max(scored, key=lambda pair: pair[1][metric], default=(None, None))
-        if writes:
-            for other, _ in finished:
-                if other is not best:
-                    checkpoints.remove_checkpoints(other.training.output_dir)
-            results.write_table(
-                os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE),
-                [*SEARCHED, *list_columns(all_scores, metric), "folder"],
-                [
-                    {**_get_values(other), **scores, "folder": _get_name(other)}
-                    for other, scores in finished
-                ],
-            )
+    all_scores = _run_trials(trials, settings, strategy, task, techniques)
+    best, best_scores = _find_best(trials, all_scores, metric)
     print(_format_table(trials, all_scores, best_scores, metric))
     if best is None:
         raise InputError(
@@ -180,19 +168,59 @@ def search(settings, strategy, task, techniques):
         raise InputError(
             f"`search`: {best_folder} has no weights any more; delete it, and run the search again"
         )
-    trained, predictor, scores, outputs = job.train_once(
-        dataclasses.replace(
-            best, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()
-        ),
-        strategy,
-        task,
-        techniques,
+    evaluated = dataclasses.replace(
+        best, do_train=False, keep_head=None, trained_weights=TrainedWeightsSettings()
     )
+    result = job.train_once(evaluated, strategy, task, techniques)
     if writes:
         job.save_run_files(output_dir, settings, task)
-        checkpoints.save_only_checkpoint(output_dir, trained.model, scores["global_step"])
-    job.write_scores(output_dir, scores, writes)
-    return predictor, outputs
+        checkpoints.save_only_checkpoint(output_dir, result.run.model, result.scores["global_step"])
+    job.write_scores(output_dir, result.scores, writes)
+    return result.predictor, result.outputs
+
+
+def _run_trials(trials, settings, strategy, task, techniques):
+    """Trains and evaluates each unfinished trial. See `search` for the arguments.
+
+    Returns:
+      List of the scores of each trial: dict of name to float, empty if it diverged.
+    """
+    all_scores = [_load_scores(trial) for trial in trials]
+    for number, trial in enumerate(trials):
+        if all_scores[number] is None:
+            print(f"search: trial {number + 1} of {len(trials)}, {_get_name(trial)}", flush=True)
+            all_scores[number] = _finish(trial, strategy, task, techniques)
+        if strategies.is_chief(strategy):
+            _remove_other_weights(trials, all_scores, task.metric)
+            _write_table(settings, trials, all_scores, task.metric)
+    return all_scores
+
+
+def _find_best(trials, all_scores, metric):
+    """Returns the best trial and its scores, or twice None if all finished trials diverged."""
+    scored = [pair for pair in zip(trials, all_scores, strict=True) if pair[1]]
+    return max(scored, key=lambda pair: pair[1][metric], default=(None, None))
+
+
+def _remove_other_weights(trials, all_scores, metric):
+    """Deletes the checkpoints of finished trials, except for the best one."""
+    best, _ = _find_best(trials, all_scores, metric)
+    for trial, scores in zip(trials, all_scores, strict=True):
+        if scores is not None and trial is not best:
+            checkpoints.remove_checkpoints(trial.training.output_dir)
+
+
+def _write_table(settings, trials, all_scores, metric):
+    """Writes the settings and scores of finished trials to the directory of the search."""
+    results.write_table(
+        os.path.join(settings.training.output_dir, SEARCH_FOLDER, TABLE_FILE),
+        [*SEARCHED, *list_columns(all_scores, metric), "folder"],
+        [
+            {**_get_values(trial), **scores, "folder": _get_name(trial)}
+            for trial, scores in zip(trials, all_scores, strict=True)
+            if scores is not None
+        ],
+    )
 
 
 def _check(settings, task):
@@ -222,8 +250,7 @@ def _get_name(trial):
 
 
 def _get_values(trial):
-    """Returns the batch size, learning rate, and epochs of a trial, a dict with the keys
-    SEARCHED."""
+    """Returns the batch size, learning rate, and epochs of a trial, a dict of SEARCHED."""
     values = trial.values()
     return {name: values[name] for name in SEARCHED}
 
@@ -248,9 +275,10 @@ def _finish(trial, strategy, task, techniques):
     """
     writes = strategies.is_chief(strategy)
     try:
-        trained, _, scores, _ = job.train_once(trial, strategy, task, techniques)
-        trained.free()
-        job.write_scores(trained.folder, scores, writes)
+        result = job.train_once(trial, strategy, task, techniques)
+        result.run.free()
+        scores = result.scores
+        job.write_scores(result.run.folder, scores, writes)
     except DivergedError as error:
         print(f"{_get_name(trial)}: {error}")
         scores = {}

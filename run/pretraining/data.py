@@ -39,9 +39,9 @@ class PretrainingData:
             record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
         )
         if empty := [path for path in self._all_files if path not in full_files]:
+            noun = "files" if len(empty) > 1 else "file"
             print(
-                f"note: skipping {len(empty):,} file{'s' * (len(empty) > 1)} without records, "
-                f"such as {empty[0]}",
+                f"note: skipping {len(empty):,} {noun} without records, such as {empty[0]}",
                 file=sys.stderr,
             )
         self.files = self._select("input_file", self.files, full_files)
@@ -91,8 +91,10 @@ class PretrainingData:
         )
 
     def name_bad_file(self):
-        """Returns a context that converts an error caused by a bad record to an InputError with
-        its file."""
+        """Returns a context that converts an error caused by a bad record to an InputError.
+
+        The error names the file of the record.
+        """
         return record_checks.name_bad_file(self._all_files, self._features, self._limits)
 
     @property
@@ -101,8 +103,7 @@ class PretrainingData:
 
 
 def _record_features(settings, config):
-    """Returns the records' features, and the function that converts them to the model's, or
-    None."""
+    """Returns the records' features, and a function to convert them to the model's, or None."""
     instances = settings.instances
     if instances.objective_spec.predicts_next:
         return instances.features, inputs.add_next_tokens

@@ -1,12 +1,13 @@
-"""Dynamic masking: masks sampled during training, new in each epoch (RoBERTa: arXiv:1907.11692,
-section 4.1).
+"""Dynamic masking: masks sampled during training, new in each epoch.
 
-The distribution is the same as in `create_masked_lm_predictions` of the original BERT, which
-data_prep.pretraining.masking samples record by record. Here a batch is masked at once, in graph ops
-for `tf.data`.
+See RoBERTa (arXiv:1907.11692, section 4.1). The distribution is the same as in
+`create_masked_lm_predictions` of the original BERT, which data_prep.pretraining.masking samples
+record by record. Here a batch is masked at once, in graph ops for `tf.data`.
 
 Shape legend: B batch, S sequence, P predictions, V vocabulary.
 """
+
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -46,8 +47,10 @@ def make_masker(settings, vocabulary, seed):
     numbers_to_predict = tf.constant(masking.numbers_to_predict(settings))
 
     def choose(input_ids, is_real, random_numbers):
-        """Returns positions to mask, int32 [B, P] ascending, padded with 0, and a mask of the
-        valid ones."""
+        """Returns positions to mask and which are valid, [B, P].
+
+        The positions are int32, ascending, and padded with 0.
+        """
         counts = tf.gather(numbers_to_predict, tf.reduce_sum(tf.cast(is_real, tf.int32), axis=1))
         is_candidate = is_real & (input_ids != vocabulary.cls_id) & (input_ids != vocabulary.sep_id)
         begins_word = is_candidate
@@ -62,7 +65,7 @@ def make_masker(settings, vocabulary, seed):
         random_numbers = _RandomNumbers(seed, epochs, numbers)
         if settings.pack_sequences:
             positions, is_masked = _choose_in_packs(
-                choose, settings, seed, input_ids, input_mask, epochs, numbers
+                choose, settings, seed, features, epochs, numbers
             )
         else:
             positions, is_masked = choose(input_ids, input_mask == 1, random_numbers)
@@ -80,11 +83,13 @@ def make_masker(settings, vocabulary, seed):
     return mask
 
 
-def _choose_in_packs(choose, settings, seed, input_ids, sequences, epochs, numbers):
+def _choose_in_packs(choose, settings, seed, features, epochs, numbers):
     """Applies `choose` of `make_masker` to packs: each sequence is masked separately.
 
-    `sequences`: [B, S].
+    `features`: Dict of int32 [B, S]. Its "input_mask" has the number of each token's sequence.
     """
+    input_ids = features["input_ids"]
+    sequences = features["input_mask"]
     most = settings.most_packed
     length = settings.max_seq_length
     num_predictions = settings.max_predictions_per_seq
@@ -122,8 +127,10 @@ class _RandomNumbers:
         self._states = state[:, tf.newaxis]
 
     def bits(self, indices, num_bits):
-        """Returns items `indices`, int32 [B or 1, N], of each sequence: int64 [B, N], from 0 to
-        2^num_bits - 1."""
+        """Returns items `indices`, int32 [B or 1, N], of each sequence.
+
+        They are int64 [B, N], from 0 to 2^num_bits - 1.
+        """
         state = self._states + tf.cast(indices + 1, tf.uint64) * tf.constant(GAMMA, tf.uint64)
         return tf.cast(
             tf.bitwise.right_shift(_mix(state), tf.constant(64 - num_bits, tf.uint64)), tf.int64
@@ -150,29 +157,30 @@ def _continues_word(input_ids, is_candidate, vocabulary):
 
 
 def _choose_words(is_candidate, begins_word, counts, num_predictions, random_numbers):
-    """Samples words in random order, and skips words that would exceed the number of tokens
-    `counts` [B].
+    """Samples words in random order, and skips words that would exceed the number of tokens.
 
     Args:
       is_candidate, begins_word: [B, S] bool. A word is a candidate that begins one, and all
         candidates up to the next.
+      counts: [B] int32. Number of tokens to sample.
+      num_predictions: int, P.
+      random_numbers: _RandomNumbers.
 
     Returns:
       Positions, int32 [B, P], ascending, padded with 0, and bool [B, P], True for positions that
       are not padding.
     """
     length = is_candidate.shape[1]
-    # 1-based number of each position's word.
-    words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)
+    words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)  # 1-based number of each position.
     keys = tf.where(is_candidate, random_numbers.bits(words, 62), tf.int64.max)
     sizes = tf.math.bincount(  # Tokens per word.
         words, tf.cast(is_candidate, tf.int32), minlength=length + 1, maxlength=length + 1, axis=-1
     )
 
     def take(num_tokens):
-        """Returns the sampled positions among the first `num_tokens` tokens, S for others.
+        """Returns the sampled positions among the first tokens, and whether these are enough.
 
-        Whether this is enough.
+        The result has S for each of the `num_tokens` first tokens that is not sampled.
         """
         # Tokens of a word share a random number, so sorting them sorts the words: ties stay in
         # order.
@@ -204,8 +212,10 @@ def _choose_words(is_candidate, begins_word, counts, num_predictions, random_num
 
 
 def _pad_ascending(positions, length, num_predictions):
-    """Returns the lowest P of `positions` [B, N], ascending, with 0 for `length`, and bool [B,
-    P], True if less."""
+    """Returns the lowest P of `positions` [B, N], ascending, and which are less than `length`.
+
+    The other ones are replaced by 0. Both results are [B, P].
+    """
     num_drawn = min(num_predictions, length)
     positions = -tf.math.top_k(-positions, num_drawn).values
     positions = tf.pad(
@@ -215,14 +225,27 @@ def _pad_ascending(positions, length, num_predictions):
     return tf.where(is_real, positions, 0), is_real
 
 
+class _Selection(NamedTuple):
+    """A selection of words in progress.
+
+    Attributes:
+      room: int32 [B, 1]. Number of tokens that can still be sampled.
+      is_left: bool [B, S]. Tokens that may still be sampled.
+      is_taken: bool [B, S]. Sampled tokens.
+    """
+
+    room: tf.Tensor
+    is_left: tf.Tensor
+    is_taken: tf.Tensor
+
+
 def _take_words(sizes, begins_word, counts):
     """Returns bool [B, S], True for sampled tokens.
 
-    Each word that still fits into `counts` is sampled.
-
-    Words are sampled up to the first that does not fit. That word and all longer ones will not fit
-    later either, so they are dropped, and the loop continues with the rest. Each iteration leaves
-    only shorter words. One or two are usually enough.
+    Each word that still fits into `counts` is sampled. Words are sampled up to the first that does
+    not fit. That word and all longer ones will not fit later either, so they are dropped, and the
+    loop continues with the rest. Each iteration leaves only shorter words. One or two are usually
+    enough.
 
     Args:
       sizes: [B, S] int32. Tokens in the word of each token, which are adjacent; 0 for other
@@ -238,16 +261,19 @@ def _take_words(sizes, begins_word, counts):
         totals = tf.cumsum(tf.where(is_left & begins_word, sizes, 0), axis=1)
         fresh = is_left & (totals <= room)
         room -= tf.reduce_sum(tf.cast(fresh, tf.int32), axis=1, keepdims=True)
-        return room, is_left & ~fresh & (sizes <= room), is_taken | fresh
+        return _Selection(room, is_left & ~fresh & (sizes <= room), is_taken | fresh)
 
     room = counts[:, tf.newaxis]
     is_left = (sizes > 0) & (sizes <= room)
-    return tf.while_loop(is_open, take, [room, is_left, tf.zeros_like(is_left)])[-1]
+    start = _Selection(room, is_left, tf.zeros_like(is_left))
+    return tf.while_loop(is_open, take, start).is_taken
 
 
 def _sample_replacements(masked_ids, vocabulary, settings, random_numbers):
-    """Samples replacements of IDs [B, P]: [MASK], the same ID, or any of V IDs, with the
-    fractions of the settings."""
+    """Samples replacements of IDs [B, P] with the fractions of the settings.
+
+    A replacement is [MASK], the same ID, or any of V IDs.
+    """
     indices = settings.max_seq_length + 1 + tf.range(2 * masked_ids.shape[1])[tf.newaxis]
     choices, samples = tf.split(random_numbers.bits(indices, 32), 2, axis=1)
     places = tf.bitwise.right_shift(samples * len(vocabulary.random_ids), tf.constant(32, tf.int64))

@@ -49,31 +49,12 @@ def pretraining_training_data(
             skip_steps * batch_size, record_checks.count_records(tuple(files))
         )
     rows = share.rows(batch_size)
-    num_parallel = min(len(files), READ_FILES)
-    # For local files, threads would cost as much as everything else here.
-    in_threads = any(map(is_remote, files))
 
     # Nothing to convert here or below; the search takes a second.
     @tf.autograph.experimental.do_not_convert
     def read_epoch(epoch):
-        file_seed, record_seed = tf.unstack(
-            tf.random.stateless_uniform(
-                [2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64
-            )
-        )
-        examples = (
-            tf.data.Dataset.from_tensor_slices(files)
-            .shuffle(len(files), seed=file_seed)
-            .interleave(
-                tf.data.TFRecordDataset,
-                cycle_length=num_parallel,
-                block_length=READ_RECORDS,
-                num_parallel_calls=num_parallel if in_threads else None,
-                deterministic=True if in_threads else None,
-            )
-        )
         # One number for epoch and place: a second tensor costs 1 microsecond per record.
-        examples = examples.shuffle(SHUFFLE_RECORDS, seed=record_seed).enumerate(epoch * PLACES)
+        examples = _shuffle_records(files, seed, epoch).enumerate(epoch * PLACES)
         return examples.skip(tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0))
 
     @tf.autograph.experimental.do_not_convert
@@ -134,6 +115,28 @@ def add_next_tokens(features, epochs, places):
         "masked_lm_ids": tf.where(has_next, input_ids[:, 1:], 0),
         "masked_lm_weights": tf.cast(has_next, tf.float32),
     }
+
+
+def _shuffle_records(files, seed, epoch):
+    """Creates a dataset of the serialized records of files in the order of an epoch."""
+    num_parallel = min(len(files), READ_FILES)
+    # For local files, threads would cost as much as everything else here.
+    in_threads = any(map(is_remote, files))
+    file_seed, record_seed = tf.unstack(
+        tf.random.stateless_uniform([2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64)
+    )
+    return (
+        tf.data.Dataset.from_tensor_slices(files)
+        .shuffle(len(files), seed=file_seed)
+        .interleave(
+            tf.data.TFRecordDataset,
+            cycle_length=num_parallel,
+            block_length=READ_RECORDS,
+            num_parallel_calls=num_parallel if in_threads else None,
+            deterministic=True if in_threads else None,
+        )
+        .shuffle(SHUFFLE_RECORDS, seed=record_seed)
+    )
 
 
 def _parse_batches(batches, parse):

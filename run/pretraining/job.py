@@ -16,6 +16,7 @@ from run.pretraining.data import PretrainingData
 from run.pretraining.evaluation import PretrainingEvaluator
 from run.training import model_files, strategies
 from run.training.loop import lock_run, open_run
+from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
 HEADS = "cls/"  # Prefix of the names of the variables that an evaluation requires.
@@ -35,7 +36,6 @@ def run(settings, techniques=()):
     """
     folder = settings.training.output_dir
     config = settings.model.config
-    objective = settings.instances.objective_spec
     strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
     parts = [
         (first_step, part, PretrainingData(part, config))
@@ -55,34 +55,13 @@ def run(settings, techniques=()):
         for _, _, data in parts:
             stack.enter_context(data.name_bad_file())
         training = start(settings, strategy, techniques)
-        evaluator = PretrainingEvaluator(
-            strategy, training.model, objective.sentence_label, objective.token_loss
-        )
-
-        def evaluate():
-            """Evaluates on records of the last step's phase."""
-            data = [data for first_step, _, data in parts if first_step < max(1, training.step)][-1]
-            return evaluator(
-                lambda share: data.evaluation_batches(
-                    share, drop_remainder=not strategies.allows_dynamic_shapes(strategy)
-                ),
-                settings.max_eval_steps,
-            )
-
+        evaluate = _make_evaluation(training, settings, parts)
         results = None
         if settings.do_train:
             if training.writes:
                 state.begin()
                 model_files.save_run_files(folder, config, settings.tokenizer)
-            results = training.train(
-                [
-                    (first_step, part.training.train_batch_size, data.training_batches)
-                    for first_step, part, data in parts
-                ],
-                evaluate if settings.eval_steps else None,
-                eval_steps=settings.eval_steps,
-                profiled_steps=settings.profiled_steps,
-            )
+            results = _train(training, settings, parts, evaluate)
             training.finish()
         if settings.do_eval:
             results = results or evaluate()
@@ -92,9 +71,50 @@ def run(settings, techniques=()):
                 )
 
 
+def _make_evaluation(run, settings, parts):
+    """Returns a function () -> dict of name to float, which evaluates the model of a Run.
+
+    `parts`: List of tuples of a phase's first step, its PretrainingSettings, and its
+    PretrainingData.
+    """
+    objective = settings.instances.objective_spec
+    evaluator = PretrainingEvaluator(
+        run.strategy, run.model, objective.sentence_label, objective.token_loss
+    )
+    drop_remainder = not strategies.allows_dynamic_shapes(run.strategy)
+
+    def evaluate():
+        """Evaluates on records of the last step's phase."""
+        data = [data for first_step, _, data in parts if first_step < max(1, run.step)][-1]
+        return evaluator(
+            lambda share: data.evaluation_batches(share, drop_remainder=drop_remainder),
+            settings.max_eval_steps,
+        )
+
+    return evaluate
+
+
+def _train(run, settings, parts, evaluate):
+    """Trains in all phases, and returns the results of the last evaluation, or None.
+
+    See `_make_evaluation` for the arguments.
+    """
+    return run.train(
+        [
+            Phase(first_step, part.training.train_batch_size, data.training_batches)
+            for first_step, part, data in parts
+        ],
+        evaluate if settings.eval_steps else None,
+        eval_steps=settings.eval_steps,
+        profiled_steps=settings.profiled_steps,
+    )
+
+
 def make_strategy(settings):
-    """Creates the strategy of PretrainingSettings, and checks the batch sizes in use against its
-    replicas."""
+    """Creates the strategy of PretrainingSettings, and checks batch sizes against its replicas.
+
+    Checks only the batch sizes in use.
+    """
     strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
     if settings.do_train:
         for _, part in phases.get_phases(settings):

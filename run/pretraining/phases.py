@@ -1,5 +1,6 @@
-"""Phases of a run with different sequence lengths: usually short first, since attention cost is
-quadratic.
+"""Phases of a run with different sequence lengths.
+
+Usually, short sequences come first, since the cost of attention is quadratic.
 
 Does not import TensorFlow.
 """
@@ -15,8 +16,7 @@ FORM = "LENGTH:FRACTION[:BATCH[:PREDICTIONS]]; separate phases by commas"
 
 
 def get_phases(settings):
-    """Returns a list of the first step, 0-based, and the PretrainingSettings of each phase of a
-    run.
+    """Returns a list of each phase's first step, 0-based, and PretrainingSettings.
 
     There is a single phase unless `phases` of PretrainingSettings is set.
 
@@ -51,12 +51,15 @@ def _parse_phase(text, settings):
     if not 2 <= len(fields) <= 4:
         raise wrong
     try:
-        length, fraction, *sizes = int(fields[0]), float(fields[1]), *map(int, fields[2:])
+        length = int(fields[0])
+        fraction = float(fields[1])
+        sizes = [int(field) for field in fields[2:]]
     except ValueError:
         raise wrong from None
     if not 0 < fraction <= 1:
         raise InputError(f"`phases`: {text!r}: the fraction must be greater than 0 and at most 1")
-    batch_size, predictions, *_ = *sizes, *(settings.training.train_batch_size, None)[len(sizes) :]
+    batch_size = sizes[0] if sizes else settings.training.train_batch_size
+    predictions = sizes[1] if len(sizes) > 1 else None
     if predictions is None and settings.instances.objective_spec.predicts_next:
         predictions = settings.max_predictions_per_seq
     if predictions is None:
@@ -74,5 +77,5 @@ def _parse_phase(text, settings):
             training=dataclasses.replace(settings.training, train_batch_size=batch_size),
             phases=None,
         )
-    except InputError as error:  # about a setting that `phases` replaces
+    except InputError as error:  # It is about a setting that `phases` replaces.
         raise InputError(f"`phases`: {text!r}: {error}") from error

@@ -31,8 +31,7 @@ CORRUPTED = "is corrupted, truncated, or not a TFRecord file; inspect_records fi
 
 
 def pretraining_limits(config, instances):
-    """Returns dict of feature name to int: the exclusive upper bound of its numbers in pre-training
-    records.
+    """Returns the exclusive upper bound of the numbers in pre-training records.
 
     Args:
       config: BertConfig.

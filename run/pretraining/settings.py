@@ -283,8 +283,10 @@ class PretrainingSettings(Settings):
 
 
 def check_config(config, objective):
-    """Raises InputError if a model with a BertConfig cannot be pre-trained with an objective, a
-    key of OBJECTIVES."""
+    """Raises InputError if a model with a BertConfig cannot be pre-trained with an objective.
+
+    `objective`: Key of OBJECTIVES.
+    """
     if config.is_causal != OBJECTIVES[objective].predicts_next:
         if config.is_causal:
             raise InputError(

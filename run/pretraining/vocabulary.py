@@ -1,5 +1,7 @@
-"""The vocabulary and the casing of a pre-training run: from flags, from its records, or from its
-checkpoint."""
+"""The vocabulary and the casing of a pre-training run.
+
+They are from flags, from its records, or from its checkpoint.
+"""
 
 import dataclasses
 
@@ -16,8 +18,9 @@ from run.pretraining import phases
 
 
 def find_tokenizer(settings):
-    """Finds the TokenizerFiles to save with the model of PretrainingSettings, and prints notes
-    about differences.
+    """Finds the TokenizerFiles to save with the model, and prints notes about differences.
+
+    `settings`: PretrainingSettings.
 
     Raises:
       InputError: If records were created with another vocabulary than other records, or than
@@ -94,8 +97,9 @@ def _find_unchanged(known):
 
 
 def _find_near_checkpoint(model_files):
-    """Returns the setting of the first checkpoint of ModelFiles with a vocabulary, and its
-    TokenizerFiles.
+    """Returns the setting and TokenizerFiles of the first checkpoint with a vocabulary.
+
+    `model_files`: ModelFiles with the checkpoints, or None.
 
     The vocabulary is a vocab.txt. Without a checkpoint, all values are None.
     """

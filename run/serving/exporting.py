@@ -41,12 +41,12 @@ def export_saved_model(servable, settings, litert_content):
         litert=litert_content,
     )
     labels = servable.metadata.labels
+    note = f"; labels {', '.join(labels)}" if labels else ""
     size = sum(files.at(each).size() for each in files.at(path).files_below())
     print(
         f"{path}: SavedModel of {add_article(servable.kind)}, {size / 1e6:.1f} MB, with the "
-        f"signatures serving_default ({', '.join(servable.text_inputs)}), ids, and tf_example"
-        + f"; labels {', '.join(labels)}"
-        * bool(labels)
+        f"signatures serving_default ({', '.join(servable.text_inputs)}), ids, and "
+        f"tf_example{note}"
     )
     if litert_content:
         print(

@@ -46,27 +46,9 @@ def run(settings):
     strategy = strategies.make_strategy(settings.devices)
     strategies.check_batch_size("batch_size", settings.batch_size, strategy)
     strategies.warn_about_slow_precision(settings.mixed_precision, strategies.device_type(strategy))
-    checkpoint = settings.model.init_checkpoint
     max_seq_length = settings.tokenizer.max_seq_length
-    tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
-    is_dynamic = strategies.allows_dynamic_shapes(strategy)
-    with strategy.scope():
-        encoder = FastEncoder(
-            config,
-            Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
-            dtype=DTYPE_POLICIES[settings.mixed_precision],
-        )
-    print(load_pretrained(encoder, checkpoint), file=sys.stderr)
-
-    def compute(features, training=False):
-        outputs = encoder(features, training=training)["encoder_outputs"]
-        return {
-            "vectors": tf.cast(tf.stack([outputs[layer] for layer in layers], axis=2), tf.float32)
-        }
-
-    predictor = prediction.Predictor(
-        strategy, compute, per_position=True, static_shapes=not is_dynamic, network=encoder
-    )
+    tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
+    predictor = _make_predictor(settings, strategy, layers)
     batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
     rows = extract(
         read_texts(settings.input_file),
@@ -92,10 +74,32 @@ def run(settings):
     )
 
 
+def _make_predictor(settings, strategy, layers):
+    """Loads the encoder, and creates the Predictor of "vectors", float32 [B, S, layers, H]."""
+    is_dynamic = strategies.allows_dynamic_shapes(strategy)
+    with strategy.scope():
+        encoder = FastEncoder(
+            settings.model.config,
+            Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
+            dtype=DTYPE_POLICIES[settings.mixed_precision],
+        )
+    print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
+
+    def compute(features, training=False):
+        outputs = encoder(features, training=training)["encoder_outputs"]
+        return {
+            "vectors": tf.cast(tf.stack([outputs[layer] for layer in layers], axis=2), tf.float32)
+        }
+
+    return prediction.Predictor(
+        strategy, compute, per_position=True, static_shapes=not is_dynamic, network=encoder
+    )
+
+
 def read_texts(path):
     """Yields (text_a, text_b) for each line of a file, or of standard input for "-".
 
-    Text_b may be empty.
+    If a line has only one text, text_b is empty.
 
     Like `read_examples` of the original BERT, it drops invalid UTF-8 bytes, with a note at the end,
     and whitespace around a line, and splits at the last ` ||| `. An empty line is an empty text, so
@@ -110,8 +114,7 @@ def read_texts(path):
 
 
 def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches):
-    """Yields the tokens of each text, list of str, their embeddings, float32 [tokens, layers, H],
-    and bool, was_cut.
+    """Extracts the embeddings of texts.
 
     Args:
       texts: Iterable of (text_a, text_b).
@@ -120,6 +123,10 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
       max_seq_length: int. Maximum length of a text in tokens.
       batch_size: int. Texts per batch.
       window_batches: int. Number of batches of consecutive texts to sort by length together.
+
+    Yields:
+      For each text: its tokens, list of str; their embeddings, float32 [tokens, layers, H]; and
+      bool, whether it was truncated.
     """
     texts = iter(texts)
     while window := list(itertools.islice(texts, window_batches * batch_size)):
@@ -137,8 +144,7 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
 
 
 def pool(pieces, vectors, pooling):
-    """Applies `--pooling` to the tokens of a line, list of str, and their embeddings [tokens,
-    layers, H].
+    """Applies `--pooling` to the tokens of a line and their embeddings [tokens, layers, H].
 
     Raises:
       InputError: If an embedding is not finite.

@@ -48,9 +48,10 @@ def run(settings):
             if num_truncated
             else ""
         )
+        noun = "rows" if num_rows > 1 else "row"
         print(
             f"{settings.output_file}: predictions of {add_article(model.kind)} for {num_rows:,} "
-            f"row{'s' * (num_rows > 1)}{note}"
+            f"{noun}{note}"
         )
 
 

@@ -42,8 +42,9 @@ def read_requests(texts):
 
 
 def fill_masks(model, texts, top_k):
-    """Prints the candidates for each [MASK] of texts, and the probability that the second text of a
-    pair follows.
+    """Prints the candidates for each [MASK] of texts.
+
+    For a pair, it also prints the probability that the second text follows.
 
     Args:
       model: LoadedModel of a masked LM.

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import warnings
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from bert_tf import files
 from bert_tf.cli import paths, resolution, roles
@@ -20,7 +20,7 @@ from bert_tf.tasks.metadata import TaskMetadata
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
 # The settings with these names.
 FIELDS_OF_KINDS = {name for kind in KINDS.values() for name in kind.fields}
-PLACES = ("model", "init_checkpoint")  # settings for the location of a model in any format
+PLACES = ("model", "init_checkpoint")  # Settings for the location of a model in any format.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,6 +138,20 @@ CHECKPOINT_SETTINGS = frozenset(
 )
 
 
+class _Place(NamedTuple):
+    """The location of a model.
+
+    Attributes:
+      setting: Name of the setting that has its path.
+      path: str.
+      is_export: bool. Whether it is an export instead of a checkpoint.
+    """
+
+    setting: str
+    path: str
+    is_export: bool
+
+
 @dataclasses.dataclass(frozen=True)
 class AnyModelSettings(ServingSettings):
     """Base class of jobs that accept checkpoints and exports; one of PLACES names the model."""
@@ -147,7 +161,7 @@ class AnyModelSettings(ServingSettings):
 
     @functools.cached_property
     def _place(self):
-        """(setting, path, whether it is an export).
+        """The _Place of the model.
 
         Raises InputError unless exactly one is set and exists.
         """
@@ -166,19 +180,19 @@ class AnyModelSettings(ServingSettings):
             is_exported or files.at(path).exists() or files.at(f"{path}.index").exists()
         ):
             raise InputError("does not exist", name, path)
-        return name, path, is_exported
+        return _Place(name, path, is_exported)
 
     @property
     def checkpoint(self):
         """See `Settings`."""
-        name, path, is_exported = self._place
-        return None if is_exported else (name, path)
+        place = self._place
+        return None if place.is_export else (place.setting, place.path)
 
     @property
     def exported_model(self):
         """See `Settings`."""
-        name, path, is_exported = self._place
-        return (name, path) if is_exported else None
+        place = self._place
+        return (place.setting, place.path) if place.is_export else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -94,8 +94,10 @@ class Task(abc.ABC):
         return other
 
     def make_model(self, encoder, metadata):
-        """Creates a model of the task's kind, of bert_tf.models, from a BertEncoder and
-        TaskMetadata."""
+        """Creates a model of the task's kind from a BertEncoder and TaskMetadata.
+
+        The model is from bert_tf.models.
+        """
         return SERVED_MODELS[self.data.Settings.kind].create_model(encoder, metadata)
 
     @property
@@ -130,8 +132,10 @@ class Task(abc.ABC):
         )
 
     def head_shapes(self, config):
-        """Returns dict of the head's variables to their shapes, for a model with this
-        BertConfig."""
+        """Returns dict of the head's variables to their shapes.
+
+        `config`: BertConfig of the model.
+        """
         scope = self._kind.head_scope
         num_outputs = self._kind.num_outputs(self.metadata)
         return {
@@ -140,8 +144,10 @@ class Task(abc.ABC):
         }
 
     def has_labels(self, labels):
-        """Returns whether a model's labels, a tuple of str, are the labels of this task in the
-        same order."""
+        """Returns whether the labels of a model are the labels of this task in the same order.
+
+        `labels`: Tuple of str.
+        """
         return labels == self.metadata.labels
 
     @property
@@ -178,8 +184,7 @@ class Task(abc.ABC):
 
     @property
     def eval_features(self):
-        """Features of the development data, dict of arrays, or None if there is nothing to
-        evaluate."""
+        """Features of the development data, dict of arrays, or None without an evaluation."""
         return self.features.get("dev")
 
     @property
@@ -202,13 +207,17 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def score(self, outputs):
-        """Computes metrics, dict of name to float, from outputs for the development data, dict
-        of arrays."""
+        """Computes metrics, dict of name to float.
+
+        `outputs`: Dict of arrays, the outputs for the development data.
+        """
 
     @abc.abstractmethod
     def decisions(self, outputs):
-        """Returns the model's decisions for outputs (see `score`): a list with one item per
-        decision."""
+        """Returns the model's decisions, a list with one item per decision.
+
+        `outputs`: See `score`.
+        """
 
     def report(self, outputs, folder):  # noqa: B027
         """Writes files about an evaluation, in addition to its scores, to `folder`.

@@ -1,5 +1,7 @@
-"""Classification of sentences or sentence pairs by a label, several labels, or a number (section
-4.1: GLUE)."""
+"""Classification of sentences or sentence pairs by a label, several labels, or a number.
+
+This includes GLUE, section 4.1 of the paper.
+"""
 
 import os
 
@@ -75,8 +77,10 @@ class ClassifierTask(Task):
         }
 
     def decisions(self, outputs):
-        """Returns the label, the labels, or the number (rounded to two decimal places) of each
-        row."""
+        """Returns the label, the labels, or the number of each row.
+
+        Numbers are rounded to two decimal places.
+        """
         predictions = metrics.to_predictions(outputs["logits"], *self._label_kind)
         return (predictions.round(2) if self._dataset.regression else predictions).tolist()
 
@@ -92,8 +96,9 @@ class ClassifierTask(Task):
             )
 
     def predict(self, predictor, eval_outputs, folder):
-        """Writes test_results.tsv: one row per example with the probability of each label, or the
-        number.
+        """Writes test_results.tsv: one row per example.
+
+        A row has the probability of each label, or the number.
 
         For a task of GLUE, also writes the file for its server.
         """
@@ -138,6 +143,5 @@ class ClassifierTask(Task):
 
     @property
     def _label_kind(self):
-        """Tuple of bool: whether the label is a number, and whether a row may have several
-        labels."""
+        """Tuple of bool: whether the label is a number, and whether a row may have several ones."""
         return self._dataset.regression, bool(self._dataset.label_separator)

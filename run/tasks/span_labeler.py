@@ -93,8 +93,8 @@ class SpanLabelerTask(Task):
             self._num_records[0],
             self.settings.training.train_batch_size,
             seed,
-            first_step,
-            share,
+            first_step=first_step,
+            share=share,
             group_by_length=not static_shapes,
         )
 
@@ -133,9 +133,7 @@ class SpanLabelerTask(Task):
         """See Task.
 
         A question's probabilities of starts, and of ends, are over the positions of all of its
-        windows.
-
-        The answers of several equal models are therefore the answers of one of them.
+        windows. The answers of several equal models are therefore the answers of one of them.
         """
         _, firsts, counts = np.unique(
             [window.example_index for window in self.data.windows],
@@ -154,8 +152,7 @@ class SpanLabelerTask(Task):
 
     @property
     def _padding_penalty(self):
-        """Number that is added to the scores of padding, [windows, S], or 0 if the model
-        computes them."""
+        """Number to add to the scores of padding, [windows, S], or 0 if the model computes them."""
         return (
             MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignore_padding else 0
         )
@@ -199,7 +196,7 @@ class SpanLabelerTask(Task):
 
 
 def training_batches(
-    path, features, num_records, batch_size, seed, first_step, share, group_by_length
+    path, features, num_records, batch_size, seed, *, first_step, share, group_by_length
 ):
     """Creates endless batches of the records of a file.
 
@@ -222,14 +219,10 @@ def training_batches(
     num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
 
     def batches(number, serialized):
-        """Creates a dataset of (host's features, longest example) of the `num_batches` batches
-        of part `number`."""
+        """Creates a dataset of (host's features, longest example) of each batch of a part."""
         rows = tf.range(num_batches * batch_size)
         if group_by_length:
-            masks = records.parse(
-                serialized, [feature for feature in features if feature.name == "input_mask"]
-            )
-            lengths = tf.reduce_sum(masks["input_mask"], axis=1)
+            lengths = _count_tokens(serialized, features)
             rows = tf.argsort(lengths, stable=True)
         order = tf.random.experimental.stateless_shuffle(tf.range(num_batches), seed=[seed, number])
         rows = tf.gather(tf.reshape(rows, [num_batches, batch_size]), order)
@@ -246,13 +239,8 @@ def training_batches(
         )
         return tf.data.Dataset.from_tensor_slices((arrays, longest))
 
-    def truncate_padding(batch, longest):
-        if not group_by_length:
-            return batch
-        return {
-            name: array if array.shape[1] == 1 else array[:, :longest]
-            for name, array in batch.items()
-        }
+    def truncate(batch, longest):
+        return _truncate_padding(batch, longest) if group_by_length else batch
 
     first, skip = divmod(first_step, num_batches)
     data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()
@@ -260,4 +248,19 @@ def training_batches(
         num_batches * batch_size, drop_remainder=True
     )
     data = data.enumerate(first).flat_map(batches).skip(skip)
-    return data.map(truncate_padding).prefetch(tf.data.AUTOTUNE)
+    return data.map(truncate).prefetch(tf.data.AUTOTUNE)
+
+
+def _count_tokens(serialized, features):
+    """Returns the number of non-padding tokens of each serialized record, int32 [n]."""
+    masks = records.parse(
+        serialized, [feature for feature in features if feature.name == "input_mask"]
+    )
+    return tf.reduce_sum(masks["input_mask"], axis=1)
+
+
+def _truncate_padding(batch, longest):
+    """Truncates the arrays of a batch to its longest example, except for scalar features."""
+    return {
+        name: array if array.shape[1] == 1 else array[:, :longest] for name, array in batch.items()
+    }

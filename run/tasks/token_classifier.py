@@ -72,8 +72,10 @@ class TokenClassifierTask(Task):
         return _flat(self._predict_labels("dev", outputs))
 
     def report(self, outputs, folder):
-        """Writes eval_report.txt, the scores per type or label, and confusion.png, of the labels
-        of words."""
+        """Writes the scores per type or label to eval_report.txt, and plots confusion.png.
+
+        The plot shows the labels of words.
+        """
         labels = self.data.examples("dev").labels
         predicted = self._predict_labels("dev", outputs)
         with new_file(os.path.join(folder, "eval_report.txt")) as file:
@@ -105,8 +107,10 @@ class TokenClassifierTask(Task):
         print(f"{path}: {sentences.num_words:,} words, with the predicted labels in {column}")
 
     def _predict_labels(self, split, outputs):
-        """Returns the predicted label of each word, a list of str per sentence in valid IOB2,
-        from the logits."""
+        """Returns the predicted label of each word from the logits.
+
+        It is a list of str per sentence in valid IOB2.
+        """
         ids = outputs["logits"].argmax(axis=-1)[
             self.features[split]["label_ids"] != word_features.IGNORED
         ]

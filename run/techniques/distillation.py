@@ -1,5 +1,4 @@
-"""Knowledge distillation: a student learns from a teacher in addition to, or instead of, the
-labels."""
+"""Knowledge distillation: a student learns from a teacher, with or without the labels."""
 
 import functools
 import hashlib
@@ -61,6 +60,7 @@ class Distillation(Technique):
         student,
         logits_loss,
         load_teacher,
+        *,
         init_layers=(),
         replacing_rate=None,
     ):
@@ -154,8 +154,8 @@ class TaskDistillation(Distillation):
             student,
             task.logits_loss,
             functools.partial(self._load_model, task),
-            init_layers,
-            replacing_rate,
+            init_layers=init_layers,
+            replacing_rate=replacing_rate,
         )
         self._task = task
         self._metadata = teacher.metadata

@@ -1,5 +1,7 @@
-"""A teacher's outputs for training data, saved to disk for all epochs and runs that need the
-same outputs."""
+"""A teacher's outputs for training data, saved to disk.
+
+All epochs and runs that need the same outputs read them.
+"""
 
 import itertools
 import os

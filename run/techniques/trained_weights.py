@@ -1,5 +1,4 @@
-"""Selection of trained weights, their learning rates, and their rounding: LoRA, frozen layers,
-int8."""
+"""Trained weights, their learning rates, and their rounding: LoRA, frozen layers, int8."""
 
 import os
 

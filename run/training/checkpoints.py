@@ -107,9 +107,9 @@ class CheckpointManager(tf.train.CheckpointManager):
 
 
 def check_state(directory):
-    """Raises InputError if TensorFlow's file `checkpoint` is damaged, or names a path outside its
-    directory.
+    """Raises InputError if TensorFlow's file `checkpoint` is damaged, or names a path elsewhere.
 
+    All paths must be in the directory of the file.
     TensorFlow later deletes all but the latest of the checkpoints that the file names.
     """
     path = os.path.join(directory, STATE_FILE)
@@ -135,8 +135,9 @@ def _remove_temporary_files(directory):
 
 
 class BestWeights:
-    """The weights with the highest value of a metric: a checkpoint of only the weights in the
-    directory best/ of a run.
+    """The weights with the highest value of a metric.
+
+    They are a checkpoint of only the weights in the directory best/ of a run.
 
     Args:
       output_dir: Path of the run's directory.
@@ -200,20 +201,20 @@ def remove_checkpoints(folder):
     checkpoint_files = [name for name in names if name.startswith(f"{RUN_NAME}-")]
     indices = [f"{os.path.basename(prefix)}.index" for prefix in list_checkpoints(folder, RUN_NAME)]
     # If the deletion is killed, the directory contains the latest checkpoint of the run, or no run.
-    for name in dict.fromkeys(
-        (*indices[:-1], STATE_FILE, *indices[-1:], BEST_FOLDER, *checkpoint_files, ADAPTER_FILE)
-    ):
+    in_order = [*indices[:-1], STATE_FILE, *indices[-1:], BEST_FOLDER]
+    in_order += [name for name in checkpoint_files if name not in indices]
+    in_order.append(ADAPTER_FILE)
+    for name in in_order:
         path = os.path.join(folder, name)
         if name in names:
             files.at(path).remove_any()
 
 
 def save_only_checkpoint(folder, model, step):
-    """Saves a model's weights as the only checkpoint of a directory, like a run that has reached
-    `step`.
+    """Saves a model's weights as the only checkpoint of a directory.
 
-    A run in that directory can evaluate and predict. It has no optimizer state to continue
-    training.
+    The directory is like that of a run that has reached `step`. A run in that directory can
+    evaluate and predict. It has no optimizer state to continue training.
     """
     remove_checkpoints(folder)
     counter = optimization.create_optimizer(0.0, 1, 0)

@@ -1,5 +1,7 @@
-"""The cluster of several workers in the environment variable TF_CONFIG: its checks, its start,
-and lost workers."""
+"""The cluster of several workers in the environment variable TF_CONFIG.
+
+This module checks it, starts it, and explains lost workers.
+"""
 
 import contextlib
 import json
@@ -60,8 +62,9 @@ def is_address(text):
 
 @contextlib.contextmanager
 def end_on_signals():
-    """Lets signals end the process at once, since TensorFlow starts a cluster without letting
-    Python run.
+    """Lets signals end the process at once.
+
+    TensorFlow starts a cluster without letting Python run.
 
     Once it listens, TensorFlow itself catches SIGTERM.
     """
@@ -77,8 +80,10 @@ def end_on_signals():
 
 @contextlib.contextmanager
 def explain_lost_workers(strategy, output_dir):
-    """Raises LostWorkerError, with the last checkpoint in `output_dir`, for an error about
-    another worker's end."""
+    """Raises LostWorkerError for an error about another worker's end.
+
+    It names the last checkpoint in `output_dir`.
+    """
     try:
         yield
     except tf.errors.OpError as error:

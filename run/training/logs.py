@@ -1,5 +1,6 @@
-"""Metrics of a run by step: `training_log.csv`, `eval_log.csv`, their plot, and TensorBoard event
-files.
+"""Metrics of a run by step.
+
+They are in `training_log.csv`, `eval_log.csv`, their plot, and TensorBoard event files.
 
 Remote files cannot be appended to: each addition uploads the entire file. They are therefore only
 written with the checkpoints.
@@ -43,8 +44,10 @@ class Logs:
         self._writers = {}
 
     def add_training(self, step, means, rates):
-        """Adds means over the last steps, and rates, which only TensorBoard shows: dicts of name
-        to float."""
+        """Adds means over the last steps, and rates, which only TensorBoard shows.
+
+        `means`, `rates`: Dicts of name to float.
+        """
         self.training.add(step, means)
         self._add_events("", step, means | rates)
 
@@ -66,8 +69,10 @@ class Logs:
             plots.loss_curves(self._folder, self.training, self.evaluations)
 
     def _add_events(self, part, step, values):
-        """Adds scalars for TensorBoard, which shows those of a subdirectory `part` as a separate
-        curve."""
+        """Adds scalars for TensorBoard.
+
+        TensorBoard shows the scalars of a subdirectory `part` as a separate curve.
+        """
         if not self._writes:
             return
         if part not in self._writers:

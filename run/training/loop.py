@@ -1,32 +1,26 @@
-"""A training run: its start or resumption, and the loop of steps, checkpoints, evaluations,
-logs, and curves."""
+"""A training run, new or resumed: its steps, logs, checkpoints, evaluations, and curves."""
 
 import contextlib
 import functools
-import math
 import os
 import signal
 import sys
-import threading
 import time
 
 import tensorflow as tf
-from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.optimization import create_optimizer
-from run.evaluation.results import select_distinct
-from run.settings.training import MOST_LOG_STEPS
 from run.training import clusters, logs, strategies
 from run.training.checkpoints import BestWeights, CheckpointManager, find_not_finite
+from run.training.evaluations import Evaluations
 from run.training.preemption import Preemption, PreemptionExit
+from run.training.progress import ProgressBar
+from run.training.schedule import Schedule
 from run.training.step import Trainer
-
-COMPILING = "compiling the first step"  # Shown in the progress bar.
-BAR_SECONDS = 0.5  # Time between two updates of the progress bar.
 
 
 class DivergedError(InputError):
@@ -45,10 +39,10 @@ def open_run(
     init_checkpoint=None,
     new_variables=(),
 ):
-    """Creates a run's model and optimizer, and loads the weights of its last checkpoint, or the
-    initial weights.
+    """Creates a run's model and optimizer, and loads the weights.
 
-    Writes nothing, so that a rejected checkpoint changes no file.
+    The weights are those of the run's last checkpoint, or the initial weights of a new run. Writes
+    nothing, so that a rejected checkpoint changes no file.
 
     Args:
       settings: FineTuningSettings or PretrainingSettings. `training.output_dir` is the run's
@@ -71,22 +65,17 @@ def open_run(
     Raises:
       InputError: If the run's checkpoint, or init_checkpoint, is damaged or does not fit the model.
     """
-    rates = settings.optimizer
-    step = settings.step
     with strategy.scope():
-        optimizer = create_optimizer(
-            rates.learning_rate,
-            num_steps or 1,
-            num_warmup_steps,
-            rates.optimizer,
-            clip_norm=rates.clip_norm,
-            weight_decay=rates.weight_decay_rate,
-            decay_power=rates.decay_power,
-            beta_2=rates.beta_2,
-            scale_loss=step.mixed_precision == "float16",
-        )
+        optimizer = _create_optimizer(settings, num_steps or 1, num_warmup_steps)
         run = Run(
-            settings.training, step, strategy, make_model(), optimizer, loss, num_steps, techniques
+            settings.training,
+            settings.step,
+            strategy,
+            make_model(),
+            optimizer,
+            loss,
+            num_steps=num_steps,
+            techniques=techniques,
         )
         for technique in techniques:
             technique.build(run)
@@ -94,10 +83,27 @@ def open_run(
     return run
 
 
+def _create_optimizer(settings, num_steps, num_warmup_steps):
+    """Creates the optimizer. See `open_run` for the arguments."""
+    rates = settings.optimizer
+    return create_optimizer(
+        rates.learning_rate,
+        num_steps,
+        num_warmup_steps,
+        rates.optimizer,
+        clip_norm=rates.clip_norm,
+        weight_decay=rates.weight_decay_rate,
+        decay_power=rates.decay_power,
+        beta_2=rates.beta_2,
+        scale_loss=settings.step.mixed_precision == "float16",
+    )
+
+
 @contextlib.contextmanager
 def lock_run(output_dir, strategy, trains):
-    """Keeps other processes from training in a directory, and explains the end of another worker,
-    within a context.
+    """Locks the directory of a run, and explains the end of another worker, within a context.
+
+    No other process can train in a locked directory.
 
     Args:
       output_dir: Path of the directory, which is created, and removed again if it is still empty
@@ -141,7 +147,9 @@ class Run:
         `load_pretrained`.
     """
 
-    def __init__(self, training, step, strategy, model, optimizer, loss, num_steps, techniques=()):
+    def __init__(
+        self, training, step, strategy, model, optimizer, loss, *, num_steps, techniques=()
+    ):
         self._training = training
         self._step_settings = step
         self._techniques = techniques
@@ -209,18 +217,10 @@ class Run:
         ends the process; see Preemption.
 
         Args:
-          phases: List of tuples in order: the first step of a phase, 0-based; its batch size over
-            all replicas; and a function (skip_steps, HostShare) -> endless dataset of a host's rows
-            of each batch, starting at batch `skip_steps` of the phase. See
-            `run.training.host_batches`.
+          phases: List of `run.training.schedule.Phase`, in order.
           evaluate: Function () -> dict of name to float, for every `eval_steps` steps and after the
             last; or None.
-          eval_steps: int. Steps between evaluations. None evaluates once, after the last step.
-          best_metric: str. Metric of the evaluation, where higher is better. The weights with the
-            highest value are saved to best/, of equal values those with the lowest loss. None saves
-            none.
-          early_stopping_evals: int. Number of evaluations without improvement after which to stop.
-            None never stops early.
+          eval_steps, best_metric, early_stopping_evals: See `run.training.evaluations.Evaluations`.
           profiled_steps: Tuple of int. First and last step of a TensorBoard profile, 1-based. None
             for no profile.
 
@@ -233,95 +233,27 @@ class Run:
         for technique in self._techniques:
             technique.begin(self)
         run_logs = logs.Logs(self.folder, self.step, self.writes)
-        end_reason = functools.partial(
-            self._find_end_reason, run_logs, best_metric, early_stopping_evals
+        evaluations = Evaluations(
+            run_logs,
+            self._best,
+            self.num_steps,
+            evaluate,
+            eval_steps=eval_steps,
+            best_metric=best_metric,
+            early_stopping_evals=early_stopping_evals,
         )
-        if end_reason() and not (evaluate and self._must_evaluate(run_logs, eval_steps)):
-            print(f"{self.folder}: {end_reason()}")
+        if self._find_end_reason(evaluations) and not evaluations.is_due(self.step):
+            print(f"{self.folder}: {self._find_end_reason(evaluations)}")
             run_logs.draw_curves()  # A run that was killed at its end may not have drawn them.
             return None
-        if self.writes:
-            files.at(self.folder).make_dirs()
-        print(
-            f"{self.folder}: resuming at step {self.step} of {self.num_steps}"
-            if self.step
-            else f"{self.folder}: starting a new run of {self.num_steps} steps"
+        self._begin()
+        schedule = Schedule(
+            self.num_steps, phases, self._training, evaluations.interval, profiled_steps
         )
-        strategies.hide_first_compilation()
-        trainer = Trainer(
-            self.strategy,
-            self.network,
-            self.optimizer,
-            self.loss,
-            accumulate_steps=self._step_settings.accumulate_steps,
-            jit_compile=self._step_settings.jit_compile,
-        )
-        results = phase = None
-        # An occasional line is enough for a log file.
-        interval = 0.2 if sys.stderr.isatty() else 10
-        is_cluster = isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy)
-        with (
-            tqdm(
-                total=self.num_steps,
-                initial=self.step,
-                desc="training",
-                unit="step",
-                mininterval=interval,
-                dynamic_ncols=True,
-            ) as bar,
-            Preemption(not is_cluster) as preemption,
-        ):
-            try:
-                while True:
-                    if evaluate and self._must_evaluate(run_logs, eval_steps):
-                        # An evaluation does not need to be completed.
-                        preemption.raises_immediately = True
-                        results = {name: float(value) for name, value in evaluate().items()}
-                        preemption.raises_immediately = False
-                        self._keep_evaluation(results, best_metric, run_logs, bar)
-                    if end_reason():
-                        break
-                    began_at = self.step
-                    began = time.monotonic()
-                    current_phase = [each for each in phases if each[0] <= began_at][-1]
-                    if phase is not current_phase:
-                        phase = first_step, batch_size, make_batches = current_phase
-                        trainer.set_dataset(
-                            functools.partial(
-                                self._make_batches, make_batches, began_at - first_step
-                            )
-                        )
-                        is_tpu = strategies.device_type(self.strategy) == "TPU"
-                        bar.set_postfix_str(
-                            f"{COMPILING}, which takes minutes" if is_tpu else COMPILING
-                        )
-                    with self._moving(bar), self._recording(profiled_steps):
-                        means = trainer.train(
-                            self._count_loop_steps(phases, evaluate and eval_steps, profiled_steps)
-                        )
-                    if trainer.first_bad_step:
-                        run_logs.write()  # What led to this step, on a remote file system.
-                        raise self._create_diverged_error(
-                            trainer.first_bad_step, "the loss or a gradient is not a finite number"
-                        )
-                    speed = (self.step - began_at) / (time.monotonic() - began)
-                    self._log_loop(means, speed, batch_size, run_logs, bar)
-                    preemption.check()
-                    if self.step % self._training.save_checkpoints_steps == 0:
-                        self._save(run_logs)
-                self._save(run_logs)
-            except PreemptionExit as preempted:
-                self._save(run_logs)
-                bar.close()
-                print(
-                    f"{self.folder}: stopped by {signal.Signals(preempted.code - 128).name} and "
-                    f"saved at step {self.step}; run the same command to resume",
-                    file=sys.stderr,
-                )
-                raise
+        results = self._train_to_end(schedule, evaluations, run_logs)
         run_logs.draw_curves()
         if self.step < self.num_steps:
-            print(f"{self.folder}: {end_reason()}")
+            print(f"{self.folder}: {self._find_end_reason(evaluations)}")
         return results
 
     @property
@@ -343,6 +275,71 @@ class Run:
         """Frees the memory of weights and optimizer state. The model cannot be used afterwards."""
         strategies.free_memory([*self.model.variables, *self.optimizer.variables])
 
+    def _train_to_end(self, schedule, evaluations, run_logs):
+        """Trains until there is a reason to end, and returns the results of the last evaluation."""
+        trainer = self._make_trainer()
+        device = strategies.device_type(self.strategy)
+        is_cluster = isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy)
+        phase = results = None
+        with (
+            ProgressBar(self.num_steps, lambda: self.step, device) as bar,
+            Preemption(not is_cluster) as preemption,
+        ):
+            try:
+                while True:
+                    if evaluations.is_due(self.step):
+                        results = self._evaluate(evaluations, preemption, bar)
+                    if self._find_end_reason(evaluations):
+                        break
+                    first_step = self.step
+                    began = time.monotonic()
+                    if phase is not schedule.find_phase(self.step):
+                        phase = schedule.find_phase(self.step)
+                        self._begin_phase(phase, trainer, bar)
+                    with bar.follow_steps(), self._record_profile(schedule):
+                        means = trainer.train(schedule.count_steps(self.step))
+                    self._check_steps(trainer, run_logs)
+                    speed = (self.step - first_step) / (time.monotonic() - began)
+                    self._log_loop(means, speed, phase.batch_size, run_logs, bar)
+                    preemption.check()
+                    if self.step % self._training.save_checkpoints_steps == 0:
+                        self._save(run_logs)
+                self._save(run_logs)
+            except PreemptionExit as preempted:
+                self._save(run_logs)
+                bar.close()
+                self._announce_preemption(preempted)
+                raise
+        return results
+
+    def _begin(self):
+        """Creates the directory, and prints where training starts."""
+        if self.writes:
+            files.at(self.folder).make_dirs()
+        if self.step:
+            print(f"{self.folder}: resuming at step {self.step} of {self.num_steps}")
+        else:
+            print(f"{self.folder}: starting a new run of {self.num_steps} steps")
+
+    def _make_trainer(self):
+        """Creates the Trainer of the network."""
+        strategies.hide_first_compilation()
+        return Trainer(
+            self.strategy,
+            self.network,
+            self.optimizer,
+            self.loss,
+            accumulate_steps=self._step_settings.accumulate_steps,
+            jit_compile=self._step_settings.jit_compile,
+        )
+
+    def _begin_phase(self, phase, trainer, bar):
+        """Sets the batches of a phase, and shows that its first step is compiled."""
+        trainer.set_dataset(
+            functools.partial(self._make_batches, phase.make_batches, self.step - phase.first_step)
+        )
+        bar.announce_compilation()
+
     def _make_batches(self, make_batches, skip_steps, share):
         """Creates the dataset of a phase with the additional features of techniques."""
         dataset = make_batches(skip_steps, share)
@@ -350,32 +347,23 @@ class Run:
             dataset = technique.batches(dataset)
         return dataset
 
-    def _find_end_reason(self, run_logs, best_metric, early_stopping_evals):
+    def _evaluate(self, evaluations, preemption, bar):
+        """Evaluates, keeps and prints the results, and returns them."""
+        preemption.raises_immediately = True  # An evaluation does not need to be completed.
+        results = evaluations.run()
+        preemption.raises_immediately = False
+        evaluations.keep(self.step, results)
+        bar.write_evaluation(self.step, results)
+        return results
+
+    def _find_end_reason(self, evaluations):
         """Returns why there is nothing to train, or None if there is."""
         if self.step >= self.num_steps:
             return (
                 f"training is finished at step {self.step} of {self.num_steps}; to continue, "
                 "increase the number of steps; to start again, choose another directory"
             )
-        scores = [row.get(best_metric, -math.inf) for row in run_logs.evaluations.rows]
-        if (
-            early_stopping_evals
-            and scores
-            and len(scores) - 1 - scores.index(max(scores)) >= early_stopping_evals
-        ):
-            return (
-                f"training stopped at step {self.step}: {best_metric} has not improved in "
-                f"{early_stopping_evals} evaluations; the best is from step {self.best_step}"
-            )
-        return None
-
-    def _must_evaluate(self, run_logs, eval_steps):
-        """Returns whether this step requires an evaluation that an earlier, killed run has not
-        finished."""
-        is_due = self.step >= self.num_steps or (
-            eval_steps and self.step and self.step % eval_steps == 0
-        )
-        return is_due and all(row["step"] != self.step for row in run_logs.evaluations.rows)
+        return evaluations.explain_early_stop(self.step)
 
     def _log_loop(self, means, steps_per_second, batch_size, run_logs, bar):
         """Logs the means of a loop of steps, with their speed, and moves the bar."""
@@ -390,85 +378,30 @@ class Run:
                 "tokens_per_second": tokens,
             },
         )
-        bar.set_postfix_str(
-            f"loss {means['loss']:.3f}, {examples:.0f} examples/s, {tokens:,.0f} tokens/s",
-            refresh=False,
-        )
-        bar.update(self.step - bar.n)
+        bar.show_loop(means["loss"], examples, tokens)
 
-    def _keep_evaluation(self, results, best_metric, run_logs, bar):
-        """Saves the weights if they are the best, and logs and prints results."""
-        if best_metric:
-            of_best = [row for row in run_logs.evaluations.rows if row["step"] == self.best_step]
-            rank = lambda row: (row.get(best_metric, -math.inf), -row.get("loss", 0.0))
-            if not of_best or rank(results) > rank(of_best[0]):
-                self._best.save(self.step)
-        # After this, a killed run does not evaluate this step again.
-        run_logs.add_evaluation(self.step, results)
-        bar.write(
-            f"evaluation at step {self.step}: "
-            + ", ".join(f"{name} {value:.4g}" for name, value in select_distinct(results).items())
-        )
-
-    @contextlib.contextmanager
-    def _moving(self, bar):
-        """Moves a progress bar of steps while a loop of steps runs.
-
-        Not on a TPU, which gives no number meanwhile.
-        """
-
-        def move():
-            while not stopped.wait(BAR_SECONDS):
-                if bar.postfix == COMPILING and self.step > bar.n:
-                    bar.set_postfix_str("", refresh=False)
-                bar.update(self.step - bar.n)
-
-        stopped = threading.Event()
-        thread = threading.Thread(target=move, daemon=True)
-        if strategies.device_type(self.strategy) != "TPU":
-            thread.start()
-        try:
-            yield
-        finally:
-            stopped.set()
-            if thread.is_alive():
-                thread.join()
-
-    def _recording(self, profiled_steps):
-        """Returns a context that records a TensorBoard profile of a loop of steps, if the next
-        step is in the range."""
-        first, last = profiled_steps or (1, 0)
-        if not (self.writes and first <= self.step + 1 <= last):
+    def _record_profile(self, schedule):
+        """Returns a context that records a TensorBoard profile if the next steps require that."""
+        if not (self.writes and schedule.must_profile(self.step)):
             return contextlib.nullcontext()
         print(
             f"{self.folder}: writing a profile; to view it, run tensorboard --logdir={self.folder}"
         )
         return tf.profiler.experimental.Profile(self.folder)
 
-    def _count_loop_steps(self, phases, eval_steps, profiled_steps):
-        """Returns the steps of the next loop, which runs in one call of a tf.function.
-
-        Loops end at multiples of the settings, regardless of where a run was resumed. So the log
-        has the same rows, and all workers run the same loops.
-        """
-        training = self._training
-        step = self.step
-        first_profiled, last_profiled = profiled_steps or (1, 0)
-        ends = [self.num_steps, first_profiled - 1, last_profiled, *(first for first, *_ in phases)]
-        log_steps = training.log_steps or min(MOST_LOG_STEPS, max(1, self.num_steps // 20))
-        for interval in (
-            log_steps,
-            training.iterations_per_loop,
-            training.save_checkpoints_steps,
-            eval_steps,
-        ):
-            if interval:
-                ends.append((step // interval + 1) * interval)
-        return min(end for end in ends if end > step) - step
+    def _check_steps(self, trainer, run_logs):
+        """Raises DivergedError if a step had a loss or a gradient that is not finite."""
+        if trainer.first_bad_step:
+            run_logs.write()  # What led to this step, on a remote file system.
+            raise self._create_diverged_error(
+                trainer.first_bad_step, "the loss or a gradient is not a finite number"
+            )
 
     def _save(self, run_logs):
-        """Saves a checkpoint of this step, after the log, which a run that resumes from it
-        requires up to its step."""
+        """Saves a checkpoint of this step, after the log.
+
+        A run that resumes from the checkpoint requires the log up to its step.
+        """
         run_logs.write()
         if not self._manager.must_save(self.step):
             return
@@ -476,6 +409,14 @@ class Run:
         if name := find_not_finite(self.model.trainable_variables):
             raise self._create_diverged_error(self.step, f"{name} is no longer finite")
         self._manager.save(self.step)
+
+    def _announce_preemption(self, preempted):
+        """Prints how to resume after a PreemptionExit."""
+        print(
+            f"{self.folder}: stopped by {signal.Signals(preempted.code - 128).name} and "
+            f"saved at step {self.step}; run the same command to resume",
+            file=sys.stderr,
+        )
 
     def _create_diverged_error(self, step, what):
         """Creates the DivergedError for a step."""

@@ -26,8 +26,9 @@ def has_started(output_dir):
 
 
 def check_directory(output_dir, config, tokenizer):
-    """Raises InputError if training in a directory would damage a model that is not a run of these
-    scripts.
+    """Raises InputError if training in a directory would damage a model.
+
+    A run of these scripts may be resumed.
 
     Args:
       output_dir: Path of the run's directory, which need not exist.
@@ -74,8 +75,9 @@ def check_run_files(output_dir, config, tokenizer):
 
 
 def save_run_files(output_dir, config, tokenizer):
-    """Writes config, vocabulary, and casing to a directory, created if necessary, unless its run
-    has them.
+    """Writes config, vocabulary, and casing to a directory, unless its run has them.
+
+    The directory is created if necessary.
 
     See `check_run_files` for the arguments.
     """

@@ -7,8 +7,10 @@ import signal
 
 
 class PreemptionExit(SystemExit):
-    """Ends the process, after its handler has saved the state, with the status that a shell
-    reports for the signal."""
+    """Exit of the process, after its handler has saved the state.
+
+    The status is the one that a shell reports for the signal.
+    """
 
 
 class Preemption:

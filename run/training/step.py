@@ -142,8 +142,9 @@ class Trainer:
             mean.update_state(values[name])
 
     def _partial_losses_and_gradients(self, features, normalizers):
-        """Computes this replica's part of the losses and gradients of the batch, summed over its
-        micro-batches.
+        """Computes this replica's part of the losses and gradients of the batch.
+
+        They are summed over its micro-batches.
 
         Args:
           features: Dict of tensors. This replica's part of the batch.

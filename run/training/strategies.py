@@ -80,8 +80,10 @@ def make_strategy(devices, mixed_precision="float32"):
 
 
 def hide_first_compilation():
-    """Compiles a function while standard error is closed: XLA logs its first compilation,
-    whatever the log level."""
+    """Compiles a function while standard error is closed.
+
+    XLA logs its first compilation, whatever the log level.
+    """
     sys.stderr.flush()
     standard_error = os.dup(2)
     nothing = os.open(os.devnull, os.O_WRONLY)
@@ -132,8 +134,10 @@ def _explain_errors(name, tpu_name):
 
 
 def _explain_unseen_gpus():
-    """Returns advice for GPUs that TensorFlow does not see, or None if there are none or they
-    are hidden."""
+    """Returns advice for GPUs that TensorFlow does not see.
+
+    Returns None if there are none or they are hidden.
+    """
     if not glob.glob(GPU_FILES) or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return None
     return (
@@ -214,11 +218,13 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding=False, 
     """See `choose_fast`, except for CPUs without `jit_compile`; device: "CPU", "GPU", or "TPU"."""
     in_16_bits = in_16_bits and device != "CPU"
     einsum = device == "TPU" or (in_16_bits and jit_compile)
-    # In 16 bits, the last layer is computed only where it is read, with other dropout masks than in
-    # float32.
-    layers = "einsum" if einsum else "unpadded" if remove_padding else "padded"
+    layers = "unpadded" if remove_padding else "padded"
+    if einsum:
+        layers = "einsum"
     return Fast(
         layers,
+        # In 16 bits, the last layer is computed only where it is read, with other dropout masks
+        # than in float32.
         last_where_read=einsum and in_16_bits,
         vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if device == "GPU" and in_16_bits else 1,
         **options,
@@ -248,8 +254,10 @@ def is_chief(strategy):
 
 
 def wait_for_all_workers(strategy):
-    """Waits until every worker has called this function, so that all can read what one has
-    written."""
+    """Waits until every worker has called this function.
+
+    Then all can read what one has written.
+    """
     if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         strategy.run(
             lambda: tf.distribute.get_replica_context().all_reduce(
@@ -275,8 +283,10 @@ def free_memory(variables):
 
 
 def check_batch_size(argument, batch_size, strategy, micro_batches=1):
-    """Raises InputError naming `argument` unless the batch divides into replicas and, on each,
-    micro-batches."""
+    """Raises InputError unless the batch divides into replicas and, on each, micro-batches.
+
+    The error names `argument`.
+    """
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
         raise InputError(

@@ -27,8 +27,9 @@ def split_pair(text):
 
 
 def drop_invalid_bytes(text):
-    """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument, as the
-    tokenizer does."""
+    """Drops invalid UTF-8 bytes from an argument, as the tokenizer does.
+
+    Python represents them as surrogates."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
 
@@ -54,9 +55,10 @@ def read(path, text_inputs, columns=()):
     if columns and (
         len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list)
     ):
+        bound = "at least " if takes_list else ""
         raise InputError(
             f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
-            f"{'at least ' * takes_list}{len(text_inputs)} columns"
+            f"{bound}{len(text_inputs)} columns"
         )
     if is_table:
         yield from _read_rows(path, text_inputs, columns or text_inputs, decoder)

@@ -122,7 +122,14 @@ def record_file(tmp_path_factory):
 
 def batches(record_file, num_batches, first_step=0, seed=3, group_by_length=True, share=WHOLE):
     data = span_labeler.training_batches(
-        record_file, FEATURES, NUM_RECORDS, BATCH_SIZE, seed, first_step, share, group_by_length
+        record_file,
+        FEATURES,
+        NUM_RECORDS,
+        BATCH_SIZE,
+        seed,
+        first_step=first_step,
+        share=share,
+        group_by_length=group_by_length,
     )
     return list(data.take(num_batches).as_numpy_iterator())
 

@@ -67,7 +67,7 @@ def searched(tmp_path, monkeypatch):
                 writes=True,
                 free=lambda: None,
             )
-            return trained, folder.name, results, {}
+            return job.TrainingResult(trained, folder.name, results, {})
 
         monkeypatch.setattr(job, "train_once", train_once)
         settings = FineTuningSettings(

@@ -16,6 +16,7 @@ from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
 from run.settings.training import StepSettings, TrainingSettings
 from run.training import checkpoints, loop, preemption
+from run.training.schedule import Phase
 
 # Results of evaluations, by step.
 ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}
@@ -59,7 +60,7 @@ def start(folder, steps=13, learning_rate=0.1, **settings):
             model,
             optimizer,
             LOSS,
-            steps,
+            num_steps=steps,
         )
         run.restore()
     run.evaluations = evaluations
@@ -68,7 +69,7 @@ def start(folder, steps=13, learning_rate=0.1, **settings):
 
 def train(run, make_batches=batches, evaluate=None):
     """Trains with the settings of evaluations that `start` received."""
-    return run.train([(0, 3, make_batches)], evaluate, **run.evaluations)
+    return run.train([Phase(0, 3, make_batches)], evaluate, **run.evaluations)
 
 
 def evaluate_by_step(run, model, seen):

@@ -1,0 +1,84 @@
+"""Evaluations during training: when they are due, the best weights, and early stopping."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+from run.training.checkpoints import BestWeights
+from run.training.logs import Logs
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluations:
+    """The evaluations of a training run.
+
+    Args:
+      run_logs: Logs of the run.
+      best: BestWeights of the run.
+      num_steps: int. Step at which training ends.
+      evaluate: Function () -> dict of name to number, or None for no evaluations.
+      eval_steps: int. Steps between evaluations. None evaluates once, after the last step.
+      best_metric: str. Metric of the evaluation, where higher is better. The weights with the
+        highest value are saved to best/, of equal values those with the lowest loss. None saves
+        none.
+      early_stopping_evals: int. Number of evaluations without improvement after which to stop.
+        None never stops early.
+    """
+
+    run_logs: Logs
+    best: BestWeights
+    num_steps: int
+    evaluate: Callable | None = None
+    eval_steps: int | None = None
+    best_metric: str | None = None
+    early_stopping_evals: int | None = None
+
+    @property
+    def interval(self):
+        """Steps between evaluations, or None if there are none before the last step."""
+        return self.eval_steps if self.evaluate else None
+
+    def is_due(self, step):
+        """Returns whether a step requires an evaluation that is not in the log yet.
+
+        An earlier run can have been killed before it finished this evaluation.
+        """
+        if not self.evaluate:
+            return False
+        is_last = step >= self.num_steps
+        is_multiple = self.eval_steps and step and step % self.eval_steps == 0
+        return (is_last or is_multiple) and all(row["step"] != step for row in self._rows)
+
+    def run(self):
+        """Evaluates, and returns the results, dict of name to float."""
+        return {name: float(value) for name, value in self.evaluate().items()}
+
+    def keep(self, step, results):
+        """Saves the weights of a step if its results are the best, and logs the results."""
+        if self.best_metric:
+            of_best = [row for row in self._rows if row["step"] == self.best.step]
+            if not of_best or self._rank(results) > self._rank(of_best[0]):
+                self.best.save(step)
+        # After this, a killed run does not evaluate this step again.
+        self.run_logs.add_evaluation(step, results)
+
+    def explain_early_stop(self, step):
+        """Returns why training stops early at a step, or None if it does not."""
+        scores = [row.get(self.best_metric, -math.inf) for row in self._rows]
+        if not (self.early_stopping_evals and scores):
+            return None
+        if len(scores) - 1 - scores.index(max(scores)) < self.early_stopping_evals:
+            return None
+        return (
+            f"training stopped at step {step}: {self.best_metric} has not improved in "
+            f"{self.early_stopping_evals} evaluations; the best is from step {self.best.step}"
+        )
+
+    @property
+    def _rows(self):
+        """Rows of the log of evaluations, list of dicts."""
+        return self.run_logs.evaluations.rows
+
+    def _rank(self, results):
+        """Returns the key by which results are compared. Of equal values, a low loss is better."""
+        return results.get(self.best_metric, -math.inf), -results.get("loss", 0.0)
