@@ -1,5 +1,7 @@
 """Behaviors of attention heads: averages over tokens, and dependencies between words.
-dependencies (section 4.2: heads that attend from words to their syntactic heads, or back).
+
+The averages follow Clark et al. 2019, sections 3.1 to 3.3, and the dependencies section 4.2: heads
+that attend from words to their syntactic heads, or back.
 
 Legend: B texts or sentences, N heads of a layer, K heads of all layers, S sequence, W words, M
 measures.
