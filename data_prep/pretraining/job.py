@@ -29,6 +29,8 @@ from data_prep.pretraining.parts import shard_file
 from data_prep.processes import map_in_processes
 from data_prep.reading import compute_digest
 
+# In a shorter run, the start of the processes takes most of the time, so its rate says nothing.
+MIN_SECONDS_OF_RATE = 30
 BYTES_PER_WORKER = 1 << 27  # Bytes of text, times passes, for each process.
 
 
@@ -239,11 +241,13 @@ def _sum_counts(shards, output_file):
 
 def _describe_speed(shards, created, seconds):
     """Returns a line with the time of a run that created some of the shards."""
-    num_bytes = sum(shard.num_bytes for shard in created)
-    suffix = f" for {len(created)} of {len(shards)} shards" if len(created) < len(shards) else ""
-    return (
-        f"took     {seconds:.1f} s{suffix}, {num_bytes / 1e6 / seconds:.2f} MB of text per second"
-    )
+    line = f"took     {seconds:.1f} s"
+    if len(created) < len(shards):
+        line += f" for {len(created)} of {len(shards)} shards"
+    megabytes = sum(shard.num_bytes for shard in created) / 1e6
+    if seconds >= MIN_SECONDS_OF_RATE:
+        line += f", {megabytes / seconds:.2f} MB of text per second"
+    return line
 
 
 @contextlib.contextmanager

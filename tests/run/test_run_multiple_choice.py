@@ -111,10 +111,12 @@ def test_race_with_another_number_of_choices(folder):
             *(ending for each, ending in enumerate(endings) if each != label),
         ][:3]
         chosen = chosen[number % 3 :] + chosen[: number % 3]
+        # One article is too long for a row.
+        length = 20 if number == 7 else 0
         (place / f"{number}.txt").write_text(
             json.dumps(
                 {
-                    "article": sentence + " and" * 20 * (number == 7),
+                    "article": sentence + " and" * length,
                     "questions": [f"{beginning} _"],
                     "options": [chosen],
                     "answers": ["ACB"[number % 3]],
