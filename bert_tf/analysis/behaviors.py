@@ -1,7 +1,7 @@
 """Behaviors of attention heads: averages over tokens, and dependencies between words.
 
-The averages follow Clark et al. 2019, sections 3.1 to 3.3, and the dependencies section 4.2: heads
-that attend from words to their syntactic heads, or back.
+The averages follow sections 3.1 to 3.3 of Clark et al. 2019. The dependencies follow section 4.2:
+heads that attend from words to their syntactic heads, or back.
 
 Legend: B texts or sentences, N heads of a layer, K heads of all layers, S sequence, W words, M
 measures.
@@ -73,9 +73,12 @@ class Tokens(NamedTuple):
 
     @classmethod
     def from_features(cls, features, tokenizer, is_punctuation):
-        """Creates the Tokens for features, int32 [B, S].
+        """Creates the Tokens for features.
 
-        `is_punctuation`: bool [V]. Whether each token of the vocabulary is a punctuation mark.
+        Args:
+          features: Dict of BertEncoder's inputs, int32 [B, S].
+          tokenizer: Tokenizer, for the IDs of [CLS] and [SEP].
+          is_punctuation: bool [V]. Whether each token of the vocabulary is a punctuation mark.
         """
         ids = features["input_ids"]
         real = features["input_mask"] > 0
@@ -97,10 +100,15 @@ class Tokens(NamedTuple):
 
 
 def sum_measures(attention, tokens):
-    """Computes the sums of MEASURES over the Tokens of a batch, float32 [N, M].
+    """Computes the sums of MEASURES over the tokens of a batch.
 
-    `attention`: float32 [B, N, S, S]. Probabilities, from the second last axis to the last; any
-      values at padding.
+    Args:
+      attention: float32 [B, N, S, S]. Probabilities, from the second last axis to the last; any
+        values at padding.
+      tokens: Tokens of the batch.
+
+    Returns:
+      float32 [N, M].
     """
     size = tf.shape(attention)[-1]
     first = tokens.first * tokens.in_pair
@@ -137,7 +145,7 @@ def sum_measures(attention, tokens):
 
 
 def count_tokens(tokens):
-    """Computes the number of tokens of a batch in each of MEASURES: float32 [M]."""
+    """Computes the number of Tokens of a batch in each of MEASURES, float32 [M]."""
     every = tf.reduce_sum(tokens.real)
     neighbors = tf.reduce_sum(tokens.real[:, 1:])
     pairs = tf.reduce_sum(tokens.in_pair)

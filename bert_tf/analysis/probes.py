@@ -49,7 +49,7 @@ class ProbeResult:
 def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
     """Trains a linear classifier on each layer, and one on a mix of all layers.
 
-    They train independently, but in the same steps.
+    The classifiers learn independently, but in the same steps.
 
     Args:
       train, dev: Examples for training and for evaluation. A label that training lacks counts as an

@@ -1,4 +1,4 @@
-"""Exports trained models as files that take raw text and do not require this package.
+"""Exports of trained models, as files that take raw text and do not require this package.
 
     save(servable, "serving/reviews")      a SavedModel for TensorFlow Serving
     litert.convert(servable)               a LiteRT model for bert_tf.litert

@@ -1,14 +1,13 @@
-"""Converts a Servable to one LiteRT (TensorFlow Lite) file.
+"""Conversion of a Servable to one LiteRT (TensorFlow Lite) file.
 
-`bert_tf.litert.LiteRTModel` answers raw text with it.
-
-The file has one graph of fixed shape, a signature, per bucket of batch size and length:
-"rows_8x128" takes "input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the
-result of Servable.compute_outputs. The head of a masked LM is separate, since texts can have any
-number of masks: "masks_8" takes "vectors" float32 [8, H] and returns "piece_ids" int32 [8, k] and
-"probabilities" float32 [8, k]. All graphs are converted together and share their weights. Other
-data for the predictions is in a zip archive at the end of the file (`bert_tf.litert.metadata`).
-Running the file requires ai-edge-litert, but not TensorFlow.
+`bert_tf.litert.LiteRTModel` runs the file on raw text. The file has one graph of fixed shape, a
+signature, per bucket of batch size and length: "rows_8x128" takes "input_ids", "input_mask", and
+"segment_ids", int32 [8, 128], and returns the result of Servable.compute_outputs. The head of a
+masked LM is separate, since texts can have any number of masks: "masks_8" takes "vectors" float32
+[8, H] and returns "piece_ids" int32 [8, k] and "probabilities" float32 [8, k]. All graphs are
+converted together and share their weights. Other data for the predictions is in a zip archive at
+the end of the file (`bert_tf.litert.metadata`). Running the file requires ai-edge-litert, but not
+TensorFlow.
 """
 
 import hashlib
@@ -33,14 +32,18 @@ _ALIGNMENT = 16  # Alignment of tensor values that the schema requires (force_al
 
 
 def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
-    """Converts a Servable whose FastEncoder has the layers "litert" to a .tflite file, bytes.
+    """Converts a Servable to a .tflite file.
 
     Args:
+      servable: Servable whose FastEncoder has the layers "litert".
       weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix
         multiplications run in integers too, and activations are quantized at run time, per row.
       lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that
         length.
       batch_sizes: Batch sizes of the buckets.
+
+    Returns:
+      Contents of the file, bytes.
 
     Raises:
       InputError: If the weights are unknown, or if the servable reads windows of long texts.
@@ -97,7 +100,7 @@ def largest_differences(servable, path):
     """Compares the outputs of a converted model with the servable's own, on its example.
 
     Returns:
-      Dict of output name -> float. Maximum absolute difference at a non-padding token.
+      Dict of output name to float. Maximum absolute difference at a non-padding token.
     """
     features = {
         name: tf.reshape(value, [-1, value.shape[-1]])
@@ -116,7 +119,7 @@ def largest_differences(servable, path):
 
 
 class _SharingBuilder(flatbuffers.Builder):
-    """Returns the offset of an existing equal vector instead of writing it again."""
+    """A FlatBuffers builder that writes equal vectors only once."""
 
     def __init__(self, size):
         super().__init__(size)

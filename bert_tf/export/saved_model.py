@@ -1,4 +1,4 @@
-"""Writes a Servable as a SavedModel in the directory layout of TensorFlow Serving.
+"""Servables as SavedModels, in the directory layout of TensorFlow Serving.
 
 The SavedModel contains the weights, the tokenizer, vocab.txt, bert_config.json, and task.json,
 which describes it for `bert_tf.load`. It does not require this package. It requires the kernels of
@@ -57,11 +57,12 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
     module = tf.Module()
     module.tokenizer = servable.tokenizer
     module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
+    # TensorFlow Serving ignores the name of the partial folder.
     with (
         weight_storage.use_stored_weights(servable.model, weights, module),
         tempfile.TemporaryDirectory() as folder,
         files.new_folder(path) as partial,
-    ):  # under a name that TensorFlow Serving ignores
+    ):
         tf1.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tf1.CONFIG_NAME))
         # There is nothing to convert, and AutoGraph would write files for converted code.
@@ -77,12 +78,13 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
 
 
 def _write_warmup(servable, path, model_name):
-    """Writes a request per signature to the SavedModel at `path`.
+    """Writes a request per signature to the SavedModel at `path`, for warming up.
 
-    They are a TFRecord file of PredictionLog.
+    The requests are a TFRecord file of PredictionLog.
 
-    Returns whether it did: tensorflow-serving-api must be installed, which defines the message
-    types.
+    Returns:
+      bool. Whether it wrote them: this requires tensorflow-serving-api, which defines the message
+      types.
     """
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2

@@ -18,10 +18,8 @@ from bert_tf.fast import projection_weights, replace_weights
 def use_stored_weights(model, kind, module):
     """Makes functions that are traced within a context use stored weights.
 
-    The stored weights become attributes of `module`.
-
-    For a model with the policy mixed_bfloat16, projections are then kept in bfloat16 and not cast
-    at each request.
+    The stored weights become attributes of `module`. For a model with the policy mixed_bfloat16,
+    projections are then kept in bfloat16 and not cast at each request.
 
     Args:
       model: Model of bert_tf.models; it is unchanged after the context.
@@ -30,23 +28,19 @@ def use_stored_weights(model, kind, module):
         are rounded: biases and normalization stay float32.
       module: tf.Module to save.
     """
-    multiplied = (
-        {}
-        if model.compute_dtype == "float32"
-        else {
-            weight.ref(): tf.as_dtype(model.compute_dtype) for weight in projection_weights(model)
-        }
-    )
+    multiplied = {}
+    if model.compute_dtype != "float32":
+        dtype = tf.as_dtype(model.compute_dtype)
+        multiplied = {weight.ref(): dtype for weight in projection_weights(model)}
     stored = {}
     for variable in model.variables:
         kept_as = kind if variable.dtype == tf.float32 and variable.shape.rank == 2 else "float32"
         dtype = multiplied.get(variable.ref(), tf.float32)
-        if (kept_as, dtype) != ("float32", tf.float32):
-            stored[variable.ref()] = (
-                _StoredWeight(variable, kept_as, dtype)
-                if kept_as != dtype.name
-                else (tf.Variable(tf.cast(variable.read_value(), dtype), trainable=False))
-            )
+        if kept_as != dtype.name:
+            stored[variable.ref()] = _StoredWeight(variable, kept_as, dtype)
+        elif dtype != tf.float32:
+            value = tf.cast(variable.read_value(), dtype)
+            stored[variable.ref()] = tf.Variable(value, trainable=False)
     module.stored = list(stored.values())
     # Resources do not track their own variables.
     module.stored_values = [
@@ -60,13 +54,11 @@ def use_stored_weights(model, kind, module):
 
 
 class _StoredWeight(tf.saved_model.experimental.TrackableResource):
-    """A float32 variable that a SavedModel stores as `kind`.
+    """A float32 variable that is stored as `kind`, and converted to `dtype` on loading.
 
-    It is converted to `dtype` when the SavedModel is loaded.
-
-    It replaces the original tf.Variable wherever a layer reads one. It has no function that frees
-    it: TensorFlow would call that after the loaded object is deleted, although its signatures could
-    still be in use.
+    The conversion happens when the SavedModel is loaded. The weight replaces the original
+    tf.Variable wherever a layer reads one. It has no function that frees it: TensorFlow would call
+    that after the loaded object is deleted, although its signatures could still be in use.
     """
 
     def __init__(self, variable, kind, dtype):

@@ -21,10 +21,10 @@ TOKENS_MULTIPLE = 32
 
 
 class CompiledLayer(FastLayer):
-    """See FastLayer; compiles only in training."""
+    """A FastLayer that runs the element-wise work of training as compiled blocks."""
 
     def activate(self, x, training):
-        """See FastLayer."""
+        """Applies the intermediate projection to x [T, H]; compiles its activation in training."""
         if not training or self.intermediate.activation == "linear":
             return self.intermediate(x)
         return get_activation_block(self.intermediate.activation)(
@@ -32,7 +32,7 @@ class CompiledLayer(FastLayer):
         )
 
     def add_and_normalize(self, y, x, norm, drop):
-        """See FastLayer."""
+        """Returns norm(drop(y) + x), all [T, H], in training as one compiled block."""
         if drop is None:
             return super().add_and_normalize(y, x, norm, drop)
         block = _get_norm_block(drop.scale)
@@ -41,15 +41,18 @@ class CompiledLayer(FastLayer):
 
 @functools.cache
 def get_activation_block(name):
-    """Returns the block of one of ACTIVATIONS: [T, W] of any float dtype -> the same."""
+    """Returns the block of one of ACTIVATIONS.
+
+    The block maps [T, W] of any float dtype to the same shape and dtype.
+    """
     return _block(ACTIVATIONS[name])
 
 
 @functools.cache
 def _get_norm_block(dropout_scale):
-    """Returns the block of a residual connection, which computes in float32.
+    """Returns the block of a residual connection: dropout, sum, and layer normalization.
 
-    It consists of dropout, sum, and layer normalization.
+    The block computes in float32.
 
     Args:
       dropout_scale: Factor of the elements that are kept.
@@ -69,10 +72,7 @@ def _get_norm_block(dropout_scale):
 
 
 def _block(function):
-    """Compiles a function of tensors that returns a tensor.
-
-    The gradient for those inputs that are floats is compiled, too.
-    """
+    """Compiles a function of tensors to a tensor, and its gradient for inputs of float dtypes."""
     forward = tf.function(function, jit_compile=True, autograph=False)
 
     @functools.partial(tf.function, jit_compile=True, autograph=False)

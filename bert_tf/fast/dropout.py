@@ -1,4 +1,4 @@
-"""SeededDropout by 16 random bits for each element, which can be drawn before it is applied."""
+"""SeededDropout by 16 random bits per element, which can be drawn before it is applied."""
 
 import typing
 
@@ -19,7 +19,7 @@ class Drop(typing.NamedTuple):
     scale: float
 
     def __call__(self, x):
-        """x of keep's shape -> the same shape."""
+        """Applies the dropout to x of keep's shape, and returns the same shape."""
         if not self.keep.shape.rank:
             return x
 
@@ -42,7 +42,12 @@ class PackedDropout(SeededDropout):
     """A SeededDropout whose elements are drawn by `draw`."""
 
     def call(self, x, seed=None):
-        """See SeededDropout; x of rank 1 or more."""
+        """Applies dropout to x, of rank 1 or more, and returns the same shape.
+
+        Args:
+          x: Tensor of a float dtype.
+          seed: See SeededDropout.
+        """
         return x if seed is None or not self.rate else draw(self.rate, tf.shape(x), seed)(x)
 
 
@@ -62,18 +67,18 @@ def draw(rate, shape, seed, draw_words=None):
     Returns:
       Drop.
     """
-    num_dropped = round(rate * 2**16)  # of the values of 16 bits, this many drop an element
+    num_dropped = round(rate * 2**16)  # Number of 16-bit values that drop an element.
     scale = 2**16 / (2**16 - num_dropped)
     if not num_dropped:
         return Drop(tf.constant(True), scale)
-    # Of the words whose upper half keeps an element.
+    # Least word whose upper half keeps an element.
     least = tf.constant(num_dropped << 16, tf.uint32)
     if draw_words:
         return Drop(draw_words(shape, seed) >= least, scale)
     # The upper halves of the words drawn decide on the first half of the first axis, the lower ones
     # on the second. Two neighbors that share a word would have to be moved apart.
     first_axis = [1] + [0] * (shape.shape[0] - 1)
-    # Of the first axis, rounded up.
+    # Half of the first axis, rounded up.
     half = (shape + first_axis) // [1 + axis for axis in first_axis]
     words = tf.random.stateless_uniform(half, seed, minval=None, maxval=None, dtype=tf.uint32)
     lower = tf.bitwise.left_shift(words, tf.constant(16, tf.uint32))
@@ -84,11 +89,10 @@ def draw(rate, shape, seed, draw_words=None):
 
 
 def hash_words(shape, seed):
-    """Returns 32 random bits for each element of a tensor.
+    """Returns 32 random bits for each element of a tensor, by a hash.
 
-    They are a hash of random words for its rows and columns.
-
-    XLA computes them in the operation that uses them, instead of writing and reading them.
+    The hash combines random words for the rows and for the columns. XLA computes it in the
+    operation that uses the bits, instead of writing and reading them.
 
     Element (r, c) gets a_r w_c + b_r mod 2^32, with uniform words a_r (odd), b_r, and w_c:
     multiply-add hashing (Dietzfelbinger 1996, "Universal hashing and k-wise independent random

@@ -1,8 +1,7 @@
-"""Layers for XLA on TPUs and GPUs.
+"""Layers for XLA on TPUs and GPUs, which move and write less data.
 
-Heads stay where the projections put them, and gradients keep fewer tensors.
-
-The compiled step then moves less data between layouts, and writes less. CPUs are slower with it.
+Heads stay where the projections put them, so the compiled step moves less data between layouts.
+Gradients keep fewer tensors, so it writes less. CPUs are slower with these layers.
 
 Shape legend: B batch, S sequence, H hidden, N heads, D head width.
 """
@@ -19,13 +18,16 @@ from bert_tf.layers.basic import LAYER_NORM_EPSILON
 # u = GELU_SCALE (x + GELU_CUBIC x^3)
 GELU_SCALE = (2 / math.pi) ** 0.5
 GELU_CUBIC = 0.044715
-# Of query and key, and of probabilities and value.
+# Products of query and key, and of probabilities and value.
 SCORES = "bqnd,bknd->bnqk"
 CONTEXT = "bnqk,bknd->bqnd"
 
 
 class EinsumLayer(FastLayer):
-    """See FastLayer. Query, key, and value come from three products, and are [B, S, N, D] each."""
+    """A FastLayer whose heads stay where the projections put them.
+
+    Query, key, and value come from three products, and are [B, S, N, D] each.
+    """
 
     def call(self, x, layout, bias, seeds=NO_SEEDS, at=None, return_attention_scores=False):
         """Transforms a batch.
@@ -61,7 +63,7 @@ class EinsumLayer(FastLayer):
         return (x, maps) if return_attention_scores else x
 
     def _project_to_heads(self, x):
-        """x [B, S, H] -> query, key, and value, [B, S, N, D] each."""
+        """Projects x [B, S, H] to query, key, and value, [B, S, N, D] each."""
         qkv = self.attention.qkv
         heads = [self.attention.num_heads, self.attention.head_width]
         kernel = merge_kernel(qkv)
@@ -73,20 +75,26 @@ class EinsumLayer(FastLayer):
         ]
 
     def _join_heads(self, context):
-        """Projects the outputs of the heads, [B, S, N, D] -> [B, S, H]."""
+        """Projects the outputs of the heads [B, S, N, D] to [B, S, H]."""
         projection = self.attention_output
         kernel = tf.cast(merge_kernel(projection), context.dtype)
         kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
         return tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype)
 
     def activate(self, x, training):
-        """See FastLayer. In 16 bits, the gradient of "gelu" keeps nothing but its input."""
+        """Applies the intermediate projection to x.
+
+        In 16 bits, the gradient of "gelu" keeps only its input.
+        """
         if not training or x.dtype == tf.float32 or self.intermediate.activation != "gelu":
             return super().activate(x, training)
         return gelu_from_input(self.intermediate(x, activated=False))
 
     def add_and_normalize(self, y, x, norm, drop):
-        """See FastLayer. In 16 bits, statistics and gradient take one pass each."""
+        """Returns norm(drop(y) + x).
+
+        In 16 bits, statistics and gradient take one pass each.
+        """
         if x.dtype == tf.float32:
             return super().add_and_normalize(y, x, norm, drop)
         x = (y if drop is None else drop(y)) + x
@@ -96,7 +104,8 @@ class EinsumLayer(FastLayer):
 def merge_kernel(projection):
     """Returns a Projection's kernel [K, M], changed by its hooks.
 
-    Raises InputError if a hook cannot change it.
+    Raises:
+      InputError: If a hook cannot change it.
     """
     kernel = projection.kernel
     for hook in projection.hooks:
@@ -105,9 +114,9 @@ def merge_kernel(projection):
 
 
 def take(x, at):
-    """x [B, S, ...], at int32 [B, P] -> [B, P, ...].
+    """Selects the positions `at`, int32 [B, P], of x [B, S, ...], and returns [B, P, ...].
 
-    A product, because the gradient of a gather is a scatter.
+    It is a product, because the gradient of a gather is a scatter.
     """
     selected = tf.one_hot(at, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
     return tf.einsum("bps,bs...->bp...", selected, x)
@@ -115,9 +124,9 @@ def take(x, at):
 
 @tf.custom_gradient
 def project_to_heads(x, kernel):
-    """Multiplies with tokens in one axis, and has a gradient with tokens in two.
+    """Projects x to heads, by a multiplication for which XLA copies no operand.
 
-    XLA then copies no operand.
+    The multiplication has the tokens in one axis, and its gradient has them in two.
 
     Args:
       x: [B, S, H].
@@ -203,7 +212,7 @@ def _exponentiate(scores):
 
 @tf.custom_gradient
 def gelu_from_input(x):
-    """tf.nn.gelu(x, approximate=True), whose gradient is computed only from x.
+    """Computes tf.nn.gelu(x, approximate=True), with a gradient that needs only x.
 
     GELU is x s with s = (1 + tanh u) / 2. The gradient writes s as sigmoid(2 u): XLA would merge a
     second tanh with the first one, and keep it from the forward to the backward pass.
@@ -228,7 +237,7 @@ def gelu_from_input(x):
 
 
 def normalize_in_one_pass(x, gamma, beta):
-    """Layer normalization in float32, whose variance and gradient take one pass over x each.
+    """Normalizes x in float32; the variance and the gradient take one pass over x each.
 
     The variance is the mean square minus the squared mean: with a mean of m standard deviations,
     its relative error is about m^2 float32 roundings.

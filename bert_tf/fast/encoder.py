@@ -1,4 +1,4 @@
-"""The encoder that drivers and exports run: the numbers of BertEncoder, in less time or memory."""
+"""The encoder that drivers and exports run: BertEncoder's results in less time or memory."""
 
 import dataclasses
 
@@ -55,9 +55,9 @@ class Fast:
 
 @register
 class FastEncoder(BertEncoder):
-    """A BertEncoder with the same variables and results, but other dropout.
+    """A BertEncoder that computes the same results in less time or memory.
 
-    Outputs of padding differ, too.
+    It has the same variables. Only the dropout that it draws and the outputs at padding differ.
 
     Args:
       config: BertConfig.
@@ -79,16 +79,16 @@ class FastEncoder(BertEncoder):
         self.embeddings.one_hot = fast.one_hot or fast.layers == "litert"
 
     def get_config(self):
-        """See KerasModel."""
+        """Returns the arguments of the constructor, for Keras."""
         return {**super().get_config(), "fast": dataclasses.asdict(self.fast)}
 
     @classmethod
     def from_config(cls, config):
-        """See KerasModel."""
+        """Creates the encoder from the result of `get_config`."""
         return super().from_config({**config, "fast": Fast(**config["fast"])})
 
     def call(self, features, training=False, return_attention_scores=False):
-        """See BertEncoder."""
+        """Encodes a batch; see BertEncoder."""
         layout = self._layout(features, training)
         states, attention = self._compute_states(
             features, layout, training, return_attention_scores
@@ -96,7 +96,7 @@ class FastEncoder(BertEncoder):
         return self.collect(features, [layout.sequences(state) for state in states], attention)
 
     def compute_layer(self, number, layer, x, *batch, seeds=NO_SEEDS, **options):
-        """See BertEncoder."""
+        """Computes one layer, with `recompute` by activation checkpointing; see BertEncoder."""
         compute = super().compute_layer
         if not self.fast.recompute or seeds[0] is None:
             return compute(number, layer, x, *batch, seeds=seeds, **options)
@@ -112,7 +112,7 @@ class FastEncoder(BertEncoder):
         pooled_positions=None,
         return_attention_scores=False,
     ):
-        """See BertEncoder."""
+        """Encodes a batch, and returns the outputs at some positions; see BertEncoder."""
         if return_attention_scores or not self.fast.last_where_read:
             return super().encode_positions(
                 features, positions, training, pooled_positions, return_attention_scores
@@ -130,7 +130,7 @@ class FastEncoder(BertEncoder):
         return PositionOutputs(at_positions, pooled, encoded=None)
 
     def create_masked_lm_head(self):
-        """See BertEncoder."""
+        """Creates the head that scores the vocabulary."""
         return FastMaskedLMHead(
             self.config,
             self.initializer,
@@ -174,8 +174,8 @@ class FastEncoder(BertEncoder):
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
             options = {"return_attention_scores": return_attention_scores}
             if at is not None and number == len(self.encoder_layers) - 1:
-                # Not through Keras, whose scopes name operations: the last bits after oneDNN's
-                # fusion depend on names.
+                # Not called through Keras, whose scopes name operations: the last bits after
+                # oneDNN's fusion depend on names.
                 layer = layer.call
                 options = {"at": at}
             x = self.compute_layer(number, layer, states[-1], layout, bias, seeds=seeds, **options)

@@ -1,9 +1,7 @@
 """The layers of the plain encoder on a matrix of tokens, [T, H].
 
-Their operations save memory, casts, or padding.
-
-TensorFlow's graph optimizer fuses the product of two matrices with the bias and the activation that
-follow it.
+Their operations save memory, casts, or padding. TensorFlow's graph optimizer fuses the product of
+two matrices with the bias and the activation that follow it.
 
 Shape legend: B batch, S sequence, P positions, T tokens, H hidden, N heads, D head width, V
 vocabulary.
@@ -19,7 +17,7 @@ from bert_tf.layers import NO_SEEDS, AttentionMaps, Embeddings, EncoderLayer, Ma
 
 
 class FastEmbeddings(Embeddings):
-    """See Embeddings.
+    """Embeddings of a batch's tokens as a matrix.
 
     Attributes:
       one_hot: bool. Look words up by a matrix multiplication with one-hot vectors, which suits a
@@ -30,7 +28,15 @@ class FastEmbeddings(Embeddings):
     one_hot = False
 
     def call(self, input_ids, segment_ids, layout, positions=None, seed=None):
-        """See Embeddings; layout: Layout of the batch. Returns float32 [T, H]."""
+        """Embeds a batch.
+
+        Args:
+          input_ids, segment_ids, positions, seed: See Embeddings.
+          layout: Layout of the batch.
+
+        Returns:
+          float32 [T, H].
+        """
         x = self.layer_norm(
             layout.tokens(self.sum(input_ids, segment_ids, positions, layout.sequence_length))
         )
@@ -39,19 +45,25 @@ class FastEmbeddings(Embeddings):
         return self.project(x)
 
     def look_up(self, ids):
-        """See Embeddings."""
+        """Returns the rows of the word embedding matrix for IDs int32 [B, S]."""
         if not self.one_hot:
             return super().look_up(ids)
         return tf.matmul(tf.one_hot(ids, self.word_embeddings.shape[0]), self.word_embeddings)
 
 
 def compute_probabilities(scores, bias, training):
-    """Computes probabilities from scores [B, N, S, S] with a float32 bias added.
-
-    The softmax is float32, and the probabilities have the dtype of the scores.
+    """Computes attention probabilities in float32, and returns them in the dtype of the scores.
 
     In 16 bits, the gradient keeps the probabilities in 16 bits only. TensorFlow's gradient would
     also keep them in float32, the largest tensor of all that a long sequence keeps.
+
+    Args:
+      scores: [B, N, S, S].
+      bias: float32, added to the scores.
+      training: bool.
+
+    Returns:
+      scores' shape and dtype.
     """
 
     def compute(scores):
@@ -92,7 +104,7 @@ class LayerDrops(typing.NamedTuple):
 
 
 class FastLayer(EncoderLayer):
-    """See EncoderLayer."""
+    """An EncoderLayer on a matrix of tokens."""
 
     softmax = staticmethod(compute_probabilities)
 
@@ -109,7 +121,7 @@ class FastLayer(EncoderLayer):
         Returns:
           [T, H], or [B * P, H] with `at`; and AttentionMaps if requested, [B, N, P, S] with `at`.
         """
-        # [B, N, S, D] each.
+        # Each is [B, N, S, D].
         query, key, value = self.split_heads(layout.spread(self.attention.qkv(x)), layout)
         drops = self.draw(x, layout.sequence_length, layout, seeds)
         is_training = drops.probabilities is not None
@@ -152,7 +164,7 @@ class FastLayer(EncoderLayer):
         )
 
     def split_heads(self, qkv, layout):
-        """qkv [B * S, 3 N D] -> query, key, and value, [B, N, S, D] each."""
+        """Splits qkv [B * S, 3 N D] into query, key, and value, [B, N, S, D] each."""
         shape = [
             layout.batch_size,
             layout.sequence_length,
@@ -163,7 +175,7 @@ class FastLayer(EncoderLayer):
         return tf.unstack(tf.transpose(tf.reshape(qkv, shape), [2, 0, 3, 1, 4]), num=3)
 
     def take_queries(self, query, at):
-        """query [B, N, S, D], at int32 [B, P] -> [B, N, P, D]."""
+        """Selects positions `at`, int32 [B, P], of query [B, N, S, D]; returns [B, N, P, D]."""
         return gather_rows(
             tf.reshape(query, [-1, query.shape[-1]]), tf.shape(query)[:2], at[:, tf.newaxis]
         )
@@ -182,10 +194,10 @@ class LiteRTLayer(FastLayer):
     """A FastLayer in operations that suit LiteRT, for batches of a fixed shape."""
 
     def split_heads(self, qkv, layout):
-        """See FastLayer.
+        """Splits qkv [B * S, 3 N D] into query, key, and value, [B, N, S, D] each.
 
-        Splits before heads are transposed: XNNPACK has no kernel that unstacks another axis, so
-        LiteRT's own kernels would run in each layer.
+        It splits before it transposes the heads: XNNPACK has no kernel that unstacks another axis,
+        so LiteRT's own kernels would run in each layer.
         """
         shape = [layout.batch_size, layout.sequence_length, -1, self.attention.head_width]
         return [
@@ -194,17 +206,17 @@ class LiteRTLayer(FastLayer):
         ]
 
     def take_queries(self, query, at):
-        """See FastLayer."""
+        """Selects positions `at`, int32 [B, P], of query [B, N, S, D]; returns [B, N, P, D]."""
         return tf.gather(query, at, axis=2, batch_dims=1)
 
     def softmax(self, scores, bias, training):
-        """See `compute_probabilities`. In float32, without casts."""
+        """Computes attention probabilities from float32 scores, without casts."""
         del training
         return tf.nn.softmax(scores + bias)
 
 
 class FastMaskedLMHead(MaskedLMHead):
-    """See MaskedLMHead.
+    """A MaskedLMHead whose product with the word embedding matrix suits a device.
 
     Args:
       config, initializer: See MaskedLMHead.
@@ -223,7 +235,7 @@ class FastMaskedLMHead(MaskedLMHead):
         self._float32_scores = float32_scores
 
     def score(self, x, table, projection, bias):
-        """See MaskedLMHead."""
+        """Returns logits float32 [T, V]; see MaskedLMHead."""
         if self._float32_scores:
             x = tf.cast(x, tf.float32)
         size = table.shape[0]
@@ -238,7 +250,7 @@ class FastMaskedLMHead(MaskedLMHead):
 
 
 def _select_positions(drops, layout, at):
-    """Returns the LayerDrops of the positions int32 [B, P] of all positions' LayerDrops."""
+    """Restricts the LayerDrops of all positions to some of them, int32 [B, P]."""
 
     def select(keep):
         return take_tokens(layout.sequences(keep), at)
@@ -254,11 +266,12 @@ def take_bias(bias, at):
     """Returns the bias of the scores at positions int32 [B, P]."""
     if bias.shape[2] == 1:
         return bias
-    return tf.gather(bias, at, axis=2, batch_dims=1)  # of packed rows, or causal: [B, 1, P, S]
+    # Packed rows and causal attention: [B, 1, S, S] becomes [B, 1, P, S].
+    return tf.gather(bias, at, axis=2, batch_dims=1)
 
 
 def take_tokens(x, at):
-    """x [B, S, W], at int32 [B, P] -> [B * P, W]."""
+    """Selects the positions `at`, int32 [B, P], of x [B, S, W], and returns [B * P, W]."""
     return flatten(gather_rows(tf.reshape(x, [-1, x.shape[-1]]), tf.shape(at)[:1], at))
 
 

@@ -33,15 +33,15 @@ class Layout:
         )
 
     def tokens(self, x):
-        """[B, S, ...] -> [T, W], with the axes after S flattened."""
+        """Converts x [B, S, ...] to [T, W], with the axes after S flattened."""
         return flatten(x)
 
     def sequences(self, x):
-        """[T, W] -> [B, S, W]."""
+        """Converts x [T, W] to [B, S, W]."""
         return tf.reshape(x, [self.batch_size, self.sequence_length, x.shape[-1]])
 
     def spread(self, x):
-        """[T, W] -> [B * S, W] for attention."""
+        """Converts x [T, W] to [B * S, W] for attention."""
         return x
 
     def draw(self, rate, shape, seed):
@@ -54,27 +54,27 @@ class Layout:
 
 
 def flatten(x):
-    """[B, S, ...] -> [B * S, W], with the axes after S flattened."""
+    """Converts x [B, S, ...] to [B * S, W], with the axes after S flattened."""
     return tf.reshape(x, [-1, math.prod(x.shape[2:])])
 
 
 class SequenceLayout(Layout):
-    """A layout whose T is two axes, B and S: where others have [T, W], it has [B, S, W].
+    """A layout whose T is two axes, B and S: instead of [T, W], it has [B, S, W].
 
     XLA merges a matrix multiplication with the next operations only if no reshape is between them,
     and attention needs both axes.
     """
 
     def tokens(self, x):
-        """[B, S, ...] -> [B, S, W], with the axes after S flattened."""
+        """Converts x [B, S, ...] to [B, S, W], with the axes after S flattened."""
         return tf.reshape(x, [self.batch_size, self.sequence_length, math.prod(x.shape[2:])])
 
     def sequences(self, x):
-        """[B, S, W] -> the same."""
+        """Returns x [B, S, W] unchanged."""
         return x
 
     def draw(self, rate, shape, seed):
-        """See Layout.
+        """Draws a Drop for a tensor of `shape`, int [rank], with seed int [2].
 
         XLA fuses the hash into its users, and writes random bits only for rows and columns.
         """
@@ -93,45 +93,44 @@ class UnpaddedLayout(Layout):
     def __init__(self, input_mask, multiple=1):
         super().__init__(input_mask)
         flat = tf.reshape(input_mask, [-1])
-        tokens = tf.where(flat > 0)  # int64 [T, 1], where in [B * S] each token is
+        tokens = tf.where(flat > 0)  # int64 [T, 1]: position of each token in [B * S].
         num_tokens = tf.shape(tokens)[0]
-        # Int32 scalar, without the padding; None for T.
+        # Number of tokens without the padding, an int32 scalar; None if `multiple` is 1.
         self.num_tokens = num_tokens if multiple > 1 else None
-        # One row of padding if there is no token, so that there is a row to gather instead of
-        # others.
+        # If there is no token, one row of padding stays, because `spread` gathers the first row at
+        # padding.
         num_filled = tf.maximum(-num_tokens % multiple, 1 - num_tokens)
         positions = tf.concat([tokens, tf.where(flat <= 0)[:num_filled]], axis=0)
-        # To gather; a GPU slices int64 in its own memory, but int32 on the host.
+        # The rows to gather. A GPU slices int64 in its own memory, but int32 on the host.
         self._rows = positions[:, 0]
-        # Where in [T] each position is, from 1; 0 at padding.
+        # The number of each position in [T], from 1; 0 at padding.
         numbers = tf.range(1, tf.size(self._rows, tf.int64) + 1, dtype=tf.int64)
         self._numbers = tf.scatter_nd(positions, numbers, tf.shape(flat, tf.int64))  # int64 [B * S]
 
     def tokens(self, x):
-        """[B, S, ...] -> [T, W], with the axes after S flattened."""
+        """Converts x [B, S, ...] to [T, W], with the axes after S flattened."""
         # The gradient that TensorFlow gives a gather sums rows that may repeat; these do not.
         return _set_gradient(self._take_rows, self._put_rows)(super().tokens(x))
 
     def sequences(self, x):
-        """[T, W] -> [B, S, W], zeros at padding."""
+        """Converts x [T, W] to [B, S, W], with zeros at padding."""
         return super().sequences(_set_gradient(self._put_rows, self._take_rows)(x))
 
     def spread(self, x):
-        """Arranges tokens [T, W] as [B * S, W] for attention.
+        """Converts x [T, W] to [B * S, W] for attention.
 
-        The rows of padding have no meaning and must not be used.
-
-        The gradient must be zero there, as it is in attention: masked positions have a probability
-        of exactly 0.
+        The rows of padding have no meaning and must not be used. The gradient must be zero there,
+        as it is in attention: masked positions have a probability of exactly 0.
         """
         return _set_gradient(
             lambda x: tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._take_rows
         )(x)
 
     def draw_for(self, x, rate, seed):
-        """See Layout.
+        """Draws a Drop for x [T, W] with seed int [2].
 
-        Draws for the tokens only, so that the padding computed with them does not change the draws.
+        It draws only for the tokens, so that the padding computed with them does not change the
+        draws.
         """
         if self.num_tokens is None:
             return super().draw_for(x, rate, seed)
@@ -151,5 +150,5 @@ class UnpaddedLayout(Layout):
 
 def _set_gradient(function, gradient):
     """Returns a function of a tensor with another gradient, which has no gradient of its own."""
-    # TensorFlow warns about that when it reads a SavedModel.
+    # When TensorFlow reads a SavedModel, it warns that the gradient has no gradient.
     return tf.custom_gradient(lambda x: (function(x), gradient))

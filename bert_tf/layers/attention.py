@@ -1,6 +1,6 @@
-"""Multi-head self-attention (section 3.2 of "Attention Is All You Need".
+"""Multi-head self-attention: section 3.2 of "Attention Is All You Need".
 
-The original's `attention_layer`).
+The original's function is `attention_layer`.
 
 Shape legend: B batch, S sequence, H hidden, N heads, D head width (H = N * D with the config's own
 heads).
@@ -18,7 +18,7 @@ MASKED_SCORE = -10000.0  # The original's value; -inf would turn a row without a
 
 
 def attention_bias(input_mask, is_packed=False, is_causal=False):
-    """Returns what to add to attention scores so that no token attends to padding.
+    """Returns the bias of attention scores, by which no token attends to padding.
 
     Args:
       input_mask: int32 [B, S], 1 at tokens and 0 at padding; in packed rows, the number of each
@@ -55,11 +55,9 @@ class AttentionMaps(typing.NamedTuple):
 class SelfAttention(SavedLayer, tf_keras.layers.Layer):
     """Self-attention: every token attends to the tokens of its sequence.
 
-    The bias excludes tokens.
-
-    The kernels of query, key, and value are concatenated in `qkv/kernel` [H, 3 N D], so that one
-    matrix multiplication computes all three; checkpoints in and out have the original's three
-    kernels.
+    The bias can exclude tokens. The kernels of query, key, and value are concatenated in
+    `qkv/kernel` [H, 3 N D], so that one matrix multiplication computes all three; checkpoints in
+    and out have the original's three kernels.
 
     Args:
       config: BertConfig.

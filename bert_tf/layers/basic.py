@@ -10,7 +10,7 @@ import tf_keras
 
 from bert_tf.saved_objects import SavedLayer
 
-LAYER_NORM_EPSILON = 1e-12  # the original's `contrib.layers.layer_norm`
+LAYER_NORM_EPSILON = 1e-12  # The value of the original's `contrib.layers.layer_norm`.
 
 ACTIVATIONS = {
     "gelu": functools.partial(tf.nn.gelu, approximate=True),
@@ -22,7 +22,7 @@ ACTIVATIONS = {
 
 
 class WeightInitializer:
-    """Truncated normal for every kernel and embedding (the original's `create_initializer`).
+    """Truncated normal for all kernels and embeddings (the original's `create_initializer`).
 
     Each call uses its own stream of `seed`: layers that are created in the same order get the same
     weights.
@@ -46,7 +46,7 @@ class WeightInitializer:
 
 
 class Projection(SavedLayer, tf_keras.layers.Layer):
-    """activation(x W + b).
+    """A linear layer with an activation: activation(x W + b).
 
     Weights: `kernel` [input_width, output_width] and `bias` [output_width].
     """
@@ -67,9 +67,11 @@ class Projection(SavedLayer, tf_keras.layers.Layer):
         self.activation = activation
 
     def call(self, x, activated=True):
-        """x [..., input_width] -> [..., output_width]; activated: bool.
+        """Projects x [..., input_width] to [..., output_width].
 
-        Whether to apply the activation.
+        Args:
+          x: Tensor of any float dtype.
+          activated: bool. Whether to apply the activation.
         """
         y = tf.nn.bias_add(multiply(x, tf.cast(self.kernel, x.dtype), self.hooks), self.bias)
         activate = ACTIVATIONS[self.activation]
@@ -90,11 +92,10 @@ def _matmul(x, kernel):
 
 
 class LayerNorm(SavedLayer, tf_keras.layers.Layer):
-    """Normalizes the last axis to mean 0 and variance 1.
+    """Layer normalization over the last axis.
 
-    It then scales by `gamma` and shifts by `beta`.
-
-    Statistics, `gamma`, and `beta` are float32 under any dtype policy.
+    It normalizes to mean 0 and variance 1, then scales by `gamma` and shifts by `beta`. Statistics,
+    `gamma`, and `beta` are float32 under any dtype policy.
     """
 
     def __init__(self, width):
@@ -104,14 +105,19 @@ class LayerNorm(SavedLayer, tf_keras.layers.Layer):
             self.gamma = self.add_weight("gamma", [width], initializer="ones")
 
     def call(self, x):
-        """x [..., width] of any float dtype -> the same shape and dtype."""
+        """Normalizes x [..., width] of any float dtype, and returns the same shape and dtype."""
         return tf.cast(normalize(tf.cast(x, tf.float32), self.gamma, self.beta), x.dtype)
 
 
 def normalize(x, gamma, beta):
-    """Normalizes x float32 [..., W] to mean 0 and variance 1 over its last axis.
+    """Normalizes x over its last axis to mean 0 and variance 1, then scales and shifts it.
 
-    It then scales and shifts by [W].
+    Args:
+      x: float32 [..., W].
+      gamma, beta: float32 [W]. Scale and shift.
+
+    Returns:
+      float32 [..., W].
     """
     # Fewer passes over x than tf.nn.moments takes.
     centered = x - tf.reduce_mean(x, axis=-1, keepdims=True)
@@ -120,9 +126,10 @@ def normalize(x, gamma, beta):
 
 
 class SeededDropout(SavedLayer, tf_keras.layers.Layer):
-    """Zeroes a fraction `rate` of the elements.
+    """Dropout by a seed.
 
-    The others are scaled so that the mean stays the same.
+    It zeroes a fraction `rate` of the elements, and scales the others so that the mean stays the
+    same.
     """
 
     def __init__(self, rate, *, dtype=None):
@@ -130,8 +137,10 @@ class SeededDropout(SavedLayer, tf_keras.layers.Layer):
         self.rate = rate
 
     def call(self, x, seed=None):
-        """x of any shape.
+        """Applies dropout to x of any shape, and returns the same shape.
 
-        Seed int [2], a new one for each use, or None when not training -> the same shape.
+        Args:
+          x: Tensor of a float dtype.
+          seed: int [2], a new one for each use; None when not training.
         """
         return x if seed is None else tf.nn.experimental.stateless_dropout(x, self.rate, seed)

@@ -1,4 +1,4 @@
-"""Token IDs and segment IDs to embeddings."""
+"""The layer from token IDs and segment IDs to embeddings."""
 
 import tensorflow as tf
 import tf_keras
@@ -8,10 +8,10 @@ from bert_tf.saved_objects import SavedLayer
 
 
 class Embeddings(SavedLayer, tf_keras.layers.Layer):
-    """The sum of word, segment, and position embeddings, normalized.
+    """The normalized sum of word, segment, and position embeddings.
 
-    Follows the original's `embedding_lookup` and `embedding_postprocessor` (section 3 of the paper,
-    "Input/Output Representations").
+    See section 3 of the paper, "Input/Output Representations". The original's functions are
+    `embedding_lookup` and `embedding_postprocessor`.
 
     Weights: `word_embeddings` [V, H], `token_type_embeddings` [segment types, H],
     `position_embeddings` [longest sequence, H], and LayerNorm's. If factorized, `word_embeddings`
@@ -34,9 +34,9 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
                 [config.vocab_size, config.embedding_size or width],
                 initializer=initializer,
             )
-            self.embedding_projection = self.embedding_projection_bias = (
-                self.token_type_embeddings
-            ) = None
+            self.embedding_projection = None
+            self.embedding_projection_bias = None
+            self.token_type_embeddings = None
             if config.embedding_size:
                 self.embedding_projection = self.add_weight(
                     "embedding_projection",
@@ -79,9 +79,14 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         return self.project(self.dropout(x, seed))
 
     def sum(self, input_ids, segment_ids, positions, length):
-        """Returns the sum of the three embeddings, [B, S, H], for length S.
+        """Sums the three embeddings.
 
-        It is [B, S, E] with `project_embedding_sum`.
+        Args:
+          input_ids, segment_ids, positions: See `call`.
+          length: int, or int32 scalar. S.
+
+        Returns:
+          float32 [B, S, H], or [B, S, E] with `project_embedding_sum`.
         """
         x = self.look_up(input_ids)
         for hook in self.hooks:
@@ -114,7 +119,7 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
         )
 
     def look_up(self, ids):
-        """Returns the rows of the word table for ids int32 [B, S]."""
+        """Returns the rows of the word embedding matrix for IDs int32 [B, S]."""
         # Read the table as a tensor: TensorFlow copies a variable at each read once a gather has
         # used it directly.
         return tf.gather(tf.convert_to_tensor(self.word_embeddings), ids)

@@ -16,7 +16,7 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
     Args:
       config: BertConfig.
       initializer: WeightInitializer.
-      sizes: (heads, intermediate size) of this layer, from BertConfig.layer_sizes.
+      sizes: Tuple (heads, intermediate size) of this layer, from BertConfig.layer_sizes.
     """
 
     def __init__(self, config, initializer, *, sizes, name, dtype=None):

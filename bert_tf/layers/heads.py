@@ -11,12 +11,10 @@ from bert_tf.saved_objects import SavedLayer
 
 
 class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
-    """Scores every vocabulary entry at the masked positions.
+    """A head that scores every vocabulary entry at the masked positions.
 
-    Follows the original's `get_masked_lm_output`.
-
-    The output kernel is the word embedding matrix itself, passed to each call; the bias is this
-    layer's own.
+    The original's function is `get_masked_lm_output`. The output kernel is the word embedding
+    matrix itself, passed to each call; the bias is this layer's own.
 
     Args:
       config: BertConfig.
@@ -42,16 +40,20 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
             )
 
     def call(self, x, embeddings):
-        """x [T, H], Embeddings of the model -> logits float32 [T, V]."""
+        """Returns logits float32 [T, V] for x [T, H] and the Embeddings of the model."""
         x = self.layer_norm(self.transform(x))
         return self.score(
             x, embeddings.word_embeddings, embeddings.embedding_projection, self.output_bias
         )
 
     def score(self, x, table, projection, bias):
-        """Returns logits float32 [T, V] for x [T, H], word embeddings [V, H], None, and a bias [V].
+        """Returns logits float32 [T, V].
 
-        The table of factorized word embeddings is [V, E], and their projection [E, H].
+        Args:
+          x: [T, H].
+          table: Word embeddings [V, H], or [V, E] if factorized.
+          projection: [E, H] if the word embeddings are factorized, otherwise None.
+          bias: [V].
         """
         if projection is not None:
             x = tf.matmul(x, tf.cast(projection, x.dtype), transpose_b=True)  # [T, E]
@@ -61,13 +63,12 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
 
 
 class LinearHead(SavedLayer, tf_keras.layers.Layer):
-    """A linear layer x W^T + b, the output of a task head.
+    """A linear layer x W^T + b on the outputs of an encoder.
 
-    `output_weights` [classes, H] is laid out as in the original's task heads.
-
-    The variables use the name scope in which the layer is created, so each task has its own
-    variable names in a checkpoint. The product is float32 under any dtype policy: it is small, and
-    rounded scores would often be equal.
+    Its `output_weights` [classes, H] have the layout of the original's task heads. The variables
+    use the name scope in which the layer is created, so each task has its own variable names in a
+    checkpoint. The product is float32 under any dtype policy: it is small, and rounded scores would
+    often be equal.
     """
 
     def __init__(self, config, num_classes, initializer, *, name):
@@ -78,7 +79,7 @@ class LinearHead(SavedLayer, tf_keras.layers.Layer):
         self.output_bias = self.add_weight("output_bias", [num_classes], initializer="zeros")
 
     def call(self, x):
-        """x [T, H] -> logits float32 [T, classes]."""
+        """Returns logits float32 [T, classes] for x [T, H]."""
         if not self.hooks:
             return tf.nn.bias_add(
                 tf.matmul(x, self.output_weights, transpose_b=True), self.output_bias

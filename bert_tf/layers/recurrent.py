@@ -1,6 +1,6 @@
-"""Layers on the outputs of an encoder.
+"""Layers on the outputs of an encoder: a bidirectional LSTM, and a learned mix of layers.
 
-They are a bidirectional LSTM over words or tokens, and a learned mix of layers.
+The LSTM reads words or tokens.
 
 Shape legend: B batch, W words, S sequence, H hidden.
 """
@@ -45,9 +45,14 @@ class BiLSTM(SavedLayer, tf_keras.layers.Layer):
         self.both.build(tf.TensorShape([None, None, input_width]))
 
     def call(self, x, mask):
-        """x float32 [B, W, input_width].
+        """Reads a batch in both directions.
 
-        Mask bool [B, W], False after the last word of a row -> [B, W, 2 * width].
+        Args:
+          x: float32 [B, W, input_width].
+          mask: bool [B, W]. False after the last word of a row.
+
+        Returns:
+          float32 [B, W, 2 * width].
         """
         return self.both(x, mask=tf.ensure_shape(mask, [None, None]))
 
