@@ -1,9 +1,7 @@
 """Settings of the test processes, and fixtures with numbers computed by the original BERT."""
 
-import faulthandler
 import gc
 import json
-import os
 import pathlib
 import signal
 
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests import scripts
+from tests.timeouts import pytest_timeout_cancel_timer, pytest_timeout_set_timer  # noqa: F401
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 
@@ -19,29 +18,9 @@ REFERENCE = pathlib.Path(__file__).parent / "reference"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-standard_error = None  # File descriptor that pytest does not capture.
-
-
-def pytest_timeout_set_timer(settings):
-    """Prints the stacks of all threads after a timeout, and ends the process.
-
-    The timers of pytest-timeout are Python code. They wait if C++ code holds the interpreter's
-    lock, for example at the end of a tf.data iterator, and the output of a pytest-xdist worker is
-    not visible.
-    """
-    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=standard_error)
-    return True
-
-
-def pytest_timeout_cancel_timer():
-    faulthandler.cancel_dump_traceback_later()
-    return True
-
 
 def pytest_configure(config):
     """Configures TensorFlow in a process that runs tests."""
-    global standard_error
-    standard_error = os.dup(2)
     if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
         return
     import tensorflow as tf
