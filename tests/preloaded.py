@@ -7,7 +7,8 @@ The modules run no operation of TensorFlow, so there are no threads, which a for
 
 import gc
 import importlib
-import pkgutil
+
+from run.demo import warm_up
 
 MODULES = (
     "tensorflow",
@@ -16,31 +17,14 @@ MODULES = (
     "official.common.distribute_utils",
     "official.modeling.optimization",
     "official.nlp.modeling",
-    "matplotlib.backends.backend_agg",
-    "matplotlib.figure",
-    "sklearn.metrics",
-    "scipy.stats",
-    "seqeval.metrics",
     "safetensors.numpy",
     "tensorflow_serving.apis.prediction_log_pb2",
     "tokenizers",
-    "tqdm",
     "absl.app",
-    "tensorboard.summary.v1",
 )
 
 
-def find_modules():
-    """Yields the names of this project's modules that are not scripts."""
-    for top in ("bert_tf", "data_prep", "run"):
-        package = importlib.import_module(top)
-        for found in pkgutil.walk_packages(package.__path__, f"{top}."):
-            is_script = top != "bert_tf" and found.name.count(".") == 1 and not found.ispkg
-            if not (is_script or found.name.endswith("__main__")):
-                yield found.name
-
-
-for name in (*MODULES, *find_modules()):
+for name in (*MODULES, *warm_up.LATE_MODULES, *warm_up.find_modules()):
     importlib.import_module(name)
 wordpiece = importlib.import_module("bert_tf.tokenization.wordpiece")
 rules = importlib.import_module("bert_tf.tokenization.unicode_rules")

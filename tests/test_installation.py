@@ -18,7 +18,7 @@ PROJECT = tomllib.loads((scripts.ROOT / "pyproject.toml").read_text(encoding="ut
 
 def read_pins(name):
     lines = (scripts.ROOT / name).read_text(encoding="utf-8").splitlines()
-    pins = [line.split("==") for line in lines if not line.startswith("#")]
+    pins = [line.partition(";")[0].split("==") for line in lines if not line.startswith("#")]
     return {package.lower().replace("_", "-"): version for package, version in pins}
 
 
@@ -74,7 +74,7 @@ def test_the_wheel_states_its_requirements_and_the_command(wheel):
     ).decode()
     metadata = read(".dist-info/METADATA")
     assert "Requires-Python: <3.14,>=3.11" in metadata
-    assert "Requires-Dist: tensorflow==2.20.*\n" in metadata
+    assert "Requires-Dist: tensorflow<2.22,>=2.20\n" in metadata
     assert "bert-tf = bert_tf.cli.commands:main" in read(".dist-info/entry_points.txt")
 
 
@@ -89,12 +89,23 @@ def test_requirements_pin_the_direct_dependencies():
     assert not direct.keys() & others.keys()
     development = [
         Requirement(each)
-        for extra in ("beam", "dask", "serving", "dev")
+        for extra in ("beam", "dask", "serving", "test", "dev")
         for each in PROJECT["optional-dependencies"][extra]
     ]
     for requirement in development:
         if requirement.name != "bert-tf":
             assert requirement.specifier.contains(others[requirement.name]), requirement.name
+
+
+def test_the_pins_of_tensorflow_2_21():
+    pins = read_pins("constraints-2.21.txt")
+    default = {**read_pins("requirements.txt"), **read_pins("constraints.txt")}
+    assert pins.keys() <= default.keys()
+    for requirement in map(Requirement, PROJECT["dependencies"]):
+        name = requirement.name.lower()
+        assert requirement.specifier.contains(pins.get(name, default[name])), name
+    differing = {name for name, version in pins.items() if version != default[name]}
+    assert differing == pins.keys()
 
 
 @pytest.mark.parametrize(

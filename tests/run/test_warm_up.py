@@ -1,0 +1,17 @@
+"""The last process of `make setup`."""
+
+import pytest
+
+from data_prep.pretraining.instances import sampling
+from tests import scripts
+
+pytestmark = pytest.mark.large
+
+
+def test_warm_up_is_silent_and_stores_compiled_functions(tmp_path):
+    done = scripts.run_python(
+        "-m", "run.demo.warm_up", folder=tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "numba")
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    names = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")}
+    assert f"sampling.{sampling.sample_pairs.__name__}" in names
