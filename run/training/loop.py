@@ -350,8 +350,10 @@ class Run:
     def _evaluate(self, evaluations, preemption, bar):
         """Evaluates, keeps and prints the results, and returns them."""
         preemption.raises_immediately = True  # An evaluation does not need to be completed.
-        results = evaluations.run()
-        preemption.raises_immediately = False
+        try:
+            results = evaluations.run()
+        finally:  # The checkpoint that follows does.
+            preemption.raises_immediately = False
         evaluations.keep(self.step, results)
         bar.write_evaluation(self.step, results)
         return results
