@@ -252,9 +252,9 @@ def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_devi
         functools.partial(pretrainer, dtype=dtype, **options),
         losses.pretraining_loss,
         {**inputs(S), **PRETRAINING},
-        dtype,
-        optimizer,
-        accumulate_steps,
+        dtype=dtype,
+        optimizer=optimizer,
+        accumulate_steps=accumulate_steps,
     )
     assert find_problems(operations) == set()
 
