@@ -24,7 +24,7 @@ from bert_tf.export import litert
 from bert_tf.fast import Fast
 from bert_tf.litert import LiteRTModel
 from bert_tf.litert.buckets import LENGTHS, Buckets
-from bert_tf.tokenization.rows import Row
+from bert_tf.tokenization.plain import Row
 
 ONNX_PACKAGES = ("onnx", "onnxruntime", "torch", "transformers")
 

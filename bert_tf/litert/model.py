@@ -5,8 +5,7 @@ import numpy as np
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.metadata import read
 from bert_tf.tasks import KINDS
-from bert_tf.tokenization.rows import Row
-from bert_tf.tokenization.words import PlainTokenizer
+from bert_tf.tokenization.plain import PlainTokenizer, Row
 
 
 class LiteRTModel:

@@ -9,7 +9,8 @@ import numpy as np
 from bert_tf.tasks import span_decoding
 from bert_tf.tasks.base import MAX_WINDOWS, Kind, round_for_json
 from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
-from bert_tf.tokenization.rows import encode_strings, pack
+from bert_tf.tokenization.plain import pack
+from bert_tf.tokenization.rows import encode_strings
 from bert_tf.variables import POOLER
 
 # Word separators of the original's `read_squad_examples`.

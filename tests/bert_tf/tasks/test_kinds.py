@@ -10,7 +10,7 @@ from bert_tf.tasks import KINDS, span_decoding, span_labeler
 from bert_tf.tasks.span_labeler import normalize
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import split_into_windows
-from bert_tf.tokenization.words import PlainTokenizer
+from bert_tf.tokenization.plain import PlainTokenizer
 
 LENGTH = 29
 STRIDE = 5
