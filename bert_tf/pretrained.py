@@ -37,7 +37,7 @@ from bert_tf.model_folder.task_metadata import DEFAULTS, generic_labels
 from bert_tf.saved_objects import set_untracked
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization import BertTokenizer, read_added_tokens
 from bert_tf.tokenization.vocabulary import check_casing
 
 ENCODER = "bert/"  # Prefix of the names of its variables.
@@ -61,7 +61,8 @@ def load_tokenizer(path, lower_case=None, strip_accents=None):
     if strip_accents is None and lower_case == found.do_lower_case:
         strip_accents = found.strip_accents
     check_casing(lower_case, path)
-    return BertTokenizer(to_vocab_txt(found.vocab_file), lower_case, strip_accents)
+    vocab_file = to_vocab_txt(found.vocab_file)
+    return BertTokenizer(vocab_file, lower_case, strip_accents, read_added_tokens(vocab_file))
 
 
 def load_model(
@@ -75,7 +76,8 @@ def load_model(
         arguments["num_labels"] = num_labels
     if issubclass(model_class, BertEncoder):
         encoder = _create_encoder(model_class, path, config, fast, dtype, seed, **arguments)
-        _warn_about_missing(load_pretrained(encoder, path), ())
+        report = load_pretrained(encoder, path, adds_tokens=config is not None)
+        _warn_about_missing(report, ())
         return encoder
     encoder = _create_encoder(BertEncoder, path, config, fast, dtype, seed)
     metadata = task_files.read(path)
@@ -108,7 +110,7 @@ def load_model(
                 "loaded",
                 stacklevel=3,
             )
-    report = load_pretrained(model, path, leave=leave)
+    report = load_pretrained(model, path, leave=leave, adds_tokens=config is not None)
     _warn_about_missing(report, expected)
     if metadata and not has_other_task and not leave:
         set_untracked(model, task_metadata=metadata)
@@ -168,7 +170,12 @@ def save_model(model, path, tokenizer, **options):
         os.fspath(path),
         model_tensors(model),
         config,
-        TokenizerFiles(tokenizer.vocab_file, tokenizer.lower_case, tokenizer.strip_accents),
+        TokenizerFiles(
+            tokenizer.vocab_file,
+            tokenizer.lower_case,
+            tokenizer.strip_accents,
+            added_tokens=tokenizer.added_tokens,
+        ),
         metadata,
     )
 

@@ -13,8 +13,12 @@ from bert_tf.checkpoints.loading import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
 from bert_tf.model_folder import TokenizerFiles, find_config, read_config
-from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
-from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
+from bert_tf.model_folder.model_files import (
+    read_full_vocabulary,
+    save_tokenizer,
+    to_vocab_txt,
+)
+from bert_tf.tokenization.vocabulary import count_ids
 from bert_tf.variables import POSITION_EMBEDDINGS
 
 FORMATS = {"tf1": tf1, "model_garden": model_garden, "huggingface": huggingface}
@@ -89,7 +93,7 @@ def _read_adjacent_config(checkpoint):
 
 def _check_vocabulary(path, config):
     """Raises InputError if a vocabulary has more entries than the model with this BertConfig."""
-    entries = count_ids(read_vocabulary(to_vocab_txt(path)))
+    entries = count_ids(read_full_vocabulary(to_vocab_txt(path)))
     if entries > config.vocab_size:
         raise InputError(
             f"`vocab_file`={path}: has {entries} entries, but the model has "

@@ -23,11 +23,12 @@ from bert_tf.model_folder.model_files import (
     VOCABULARY_NAMES,
     check_run_vocabulary,
     describe_vocabulary_difference,
+    read_full_vocabulary,
     to_vocab_txt,
 )
 from bert_tf.model_folder.weights import describe_download
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
+from bert_tf.tokenization.vocabulary import describe_lines
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG = "config"
@@ -105,7 +106,7 @@ def resolve(settings, explicit, model_files, announce):
         {name: value for name, value in settings.values().items() if name in explicit}
     )
     roles.check(settings, without=ignored)
-    settings = _add_config(settings, sources, explicit, model_files)
+    settings = _add_config(settings, sources, explicit, model_files).add_dependent_values()
     for group in settings.groups():
         group.check_files()
     _announce_vocabulary(settings, ignored, model_files, announce)
@@ -254,7 +255,7 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
             continue
         with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
             path = path or model_files.vocab_file
-            vocabulary = read_vocabulary(to_vocab_txt(path)) if path else []
+            vocabulary = read_full_vocabulary(to_vocab_txt(path)) if path else []
             for message in describe_lines(vocabulary, path and config and config.vocab_size):
                 announce(f"note: `vocab_file`={path}: {message}")
 

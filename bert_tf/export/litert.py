@@ -75,7 +75,10 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     builder = _SharingBuilder(len(content) + 1024)
     builder.Finish(schema.ModelT.InitFromPackedBuf(content, 0).Pack(builder), _IDENTIFIER)
     content = bytes(builder.Output())
-    return metadata.append(content, servable.metadata, servable.tokenizer.vocabulary)
+    tokenizer = servable.tokenizer
+    return metadata.append(
+        content, servable.metadata, tokenizer.base_vocabulary, tokenizer.added_tokens
+    )
 
 
 def _functions(servable, lengths, batch_sizes):

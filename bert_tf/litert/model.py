@@ -31,10 +31,14 @@ class LiteRTModel:
           InputError: If the file has another format.
           OSError: If it cannot be read.
         """
-        self.metadata, vocabulary = read(path)
+        described = read(path)
+        self.metadata = described.task
         self.kind = self.metadata.kind
         self._tokenizer = PlainTokenizer(
-            vocabulary, self.metadata.do_lower_case, self.metadata.strip_accents
+            described.vocabulary,
+            self.metadata.do_lower_case,
+            self.metadata.strip_accents,
+            described.added_tokens,
         )
         self._buckets = Buckets(path, num_threads)
 

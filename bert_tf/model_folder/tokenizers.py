@@ -10,11 +10,10 @@ from bert_tf.model_folder.configs import GARDEN_NAME, read_garden_casing
 from bert_tf.model_folder.directories import find_file
 from bert_tf.model_folder.saved_models import SAVED_MODEL_NAME, VOCABULARY_PATH, read_casing
 from bert_tf.tasks.metadata import TASK_FILE
+from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME, TOKENIZER_NAME
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, UNKNOWN, find_published_casing
 
 VOCABULARY_NAME = "vocab.txt"
-TOKENIZER_NAME = "tokenizer.json"  # Hugging Face's tokenizers: the complete tokenizer.
-TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # transformers: the arguments of the tokenizer.
 
 NORMALIZER = "BertNormalizer"
 
@@ -58,6 +57,8 @@ class TokenizerFiles:
     strip_accents: bool | None = None
     # Path of the file, or name of the directory, that determines the casing.
     casing_from: str | None = None
+    # AddedTokens to save with the vocabulary; None for those in its directory.
+    added_tokens: tuple | None = None
 
 
 def find_tokenizer(checkpoint):

@@ -234,6 +234,7 @@ def _open_run(settings, strategy, task, techniques):
         num_warmup_steps=int((num_steps or 0) * settings.tuning.warmup_proportion),
         init_checkpoint=settings.model.init_checkpoint,
         new_variables=task.new_variables,
+        adds_tokens=settings.do_train and settings.added_tokens_file is not None,
     )
 
 

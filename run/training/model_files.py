@@ -12,7 +12,11 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
 from bert_tf.latest_checkpoint import RUN_FILE, has_run
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
-from bert_tf.model_folder.model_files import save_tokenizer, to_saved_files, to_vocab_txt
+from bert_tf.model_folder.model_files import (
+    is_same_vocabulary,
+    save_tokenizer,
+    to_saved_files,
+)
 from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
 
 # Left by a run that was killed while it saved its first checkpoint.
@@ -108,11 +112,7 @@ def _check_config(output_dir, config):
 
 def _check_vocabulary(output_dir, vocab_file):
     existing = os.path.join(output_dir, VOCABULARY_NAME)
-    if (
-        vocab_file
-        and files.at(existing).exists()
-        and read_bytes(existing) != read_bytes(to_vocab_txt(vocab_file))
-    ):
+    if vocab_file and files.at(existing).exists() and not is_same_vocabulary(existing, vocab_file):
         raise InputError(
             f"`vocab_file`={vocab_file}: differs from the vocabulary of the run in `output_dir`, "
             f"{existing}"
