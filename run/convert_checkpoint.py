@@ -18,9 +18,9 @@ file (--adapter). --max_position_embeddings extends the position embeddings.
 """
 
 from bert_tf.cli import script
-from run.serving.settings import ConversionSettings
+from run.inference.settings import ConversionSettings
 
-COMMAND = script.Command(ConversionSettings(), "run.serving.conversion")
+COMMAND = script.Command(ConversionSettings(), "run.inference.convert")
 
 if __name__ == "__main__":
     COMMAND.run()
