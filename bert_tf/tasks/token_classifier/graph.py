@@ -3,8 +3,8 @@
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.served_models.base import Servable
-from bert_tf.tasks.base import MAX_WINDOWS
+from bert_tf.tasks.kind import MAX_WINDOWS
+from bert_tf.tasks.servable import Servable
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import split_words, to_dense
 

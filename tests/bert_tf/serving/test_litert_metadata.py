@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.litert import LiteRTModel, buckets
-from bert_tf.litert import metadata as metadata_file
-from bert_tf.litert.buckets import CALL, plan
+from bert_tf.serving import buckets, litert_metadata
+from bert_tf.serving.buckets import CALL, plan
+from bert_tf.serving.litert import LiteRTModel
 from bert_tf.tasks.metadata import TaskMetadata
 from tests.toy_servables import PIECES
 
@@ -25,15 +25,15 @@ def path(tmp_path):
 def test_metadata_is_read(path):
     metadata = TaskMetadata("classifier", 4, False, labels=("\u00e4", "b"))
     pieces = ["\u4e2d", "a"]
-    path.write_bytes(metadata_file.append(GRAPHS, metadata, pieces))
+    path.write_bytes(litert_metadata.append(GRAPHS, metadata, pieces))
     with zipfile.ZipFile(path) as archive:
         assert archive.read("task.json").decode() == metadata.to_json()
     assert path.read_bytes().startswith(GRAPHS)
-    assert metadata_file.read(path) == (metadata, pieces)
+    assert litert_metadata.read(path) == (metadata, pieces)
 
 
 def test_a_file_without_graphs(path):
-    path.write_bytes(metadata_file.append(b"no graphs", ENCODER, PIECES.split()))
+    path.write_bytes(litert_metadata.append(b"no graphs", ENCODER, PIECES.split()))
     with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model: "):
         LiteRTModel(str(path))
 
@@ -41,7 +41,7 @@ def test_a_file_without_graphs(path):
 @pytest.mark.parametrize("offset", [0, 400])
 def test_corrupted_graphs_are_not_opened(path, offset, monkeypatch):
     """LiteRT would end the process."""
-    content = bytearray(metadata_file.append(GRAPHS, ENCODER, PIECES.split()))
+    content = bytearray(litert_metadata.append(GRAPHS, ENCODER, PIECES.split()))
     content[offset] ^= 1
     path.write_bytes(content)
     monkeypatch.setattr(

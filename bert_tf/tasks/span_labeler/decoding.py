@@ -1,7 +1,7 @@
 """Spans from the start and end scores of windows, in NumPy.
 
 The rules are those of the original's `write_predictions`. Scores are added in the precision of the
-input. Equal scores keep the original's order. The graph of `bert_tf.served_models.span_labeler`
+input. Equal scores keep the original's order. The graph of `bert_tf.tasks.span_labeler.graph`
 computes the same.
 
 Shape legend: S positions of a row, N spans, P tokens of a context.

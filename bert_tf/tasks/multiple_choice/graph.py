@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.served_models.base import Servable, after, check, check_same_size, parse_rows
+from bert_tf.tasks.servable import Servable, after, check, check_same_size, parse_rows
 from bert_tf.tokenization.model_inputs import to_dense
 
 

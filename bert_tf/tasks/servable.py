@@ -115,8 +115,8 @@ class Servable:
     def compute_outputs(self, features):
         """Computes the float32 outputs [B, ...] that responses are based on.
 
-        LiteRT's graphs compute these for features int32 [B, S] of single rows, and `bert_tf.litert`
-        converts them to responses.
+        LiteRT's graphs compute these for features int32 [B, S] of single rows, and plain.py of
+        the kind converts them to responses.
         """
         return self.model(features)
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks.base import Kind, round_for_json, softmax, stack
+from bert_tf.tasks.kind import Kind, round_for_json, softmax, stack
 from bert_tf.tokenization.plain import pack_texts, were_cut
 from bert_tf.tokenization.rows import encode_strings
 from bert_tf.variables import POOLER

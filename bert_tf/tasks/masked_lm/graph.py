@@ -3,8 +3,8 @@
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.served_models.base import Servable
-from bert_tf.tasks.masked_lm import MASK
+from bert_tf.tasks.masked_lm.task import MASK
+from bert_tf.tasks.servable import Servable
 from bert_tf.tokenization import ragged
 
 MOST_MASKS_OF_STATIC = 20  # The original's max_predictions_per_seq.

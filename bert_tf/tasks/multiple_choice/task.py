@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert_tf.tasks.base import Kind, round_for_json, softmax, stack
+from bert_tf.tasks.kind import Kind, round_for_json, softmax, stack
 from bert_tf.tokenization.plain import pack, were_cut
 
 

@@ -7,12 +7,14 @@ import os
 import numpy as np
 import pytest
 
-from bert_tf import models, served_models
+from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.export import litert
-from bert_tf.litert import LiteRTModel
+from bert_tf.serving import litert
+from bert_tf.serving.litert import LiteRTModel
 from bert_tf.serving.loading import open_export
+from bert_tf.tasks.classifier.graph import ServedClassifier
+from bert_tf.tasks.masked_lm.graph import ServedMaskedLM
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
@@ -75,7 +77,7 @@ def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
         "classifier", toy_servables.MAX_SEQ_LENGTH, True, labels, multi_label=bool(labels)
     )
     model = models.BertClassifier(make_model("encoder", layers="litert"), len(labels) or 1)
-    servable = served_models.ServedClassifier(model, toy_tokenizer, metadata, static_length=True)
+    servable = ServedClassifier(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, {"text": TEXTS})
     (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(text=TEXTS), expected)
@@ -131,7 +133,7 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
     config = BertConfig(3001, 96, 1, 4, 384, max_position_embeddings=31, type_vocab_size=2)
     model = models.BertPretrainer(make_encoder(config, layers="litert"))
     metadata = toy_servables.METADATA["masked_lm"]
-    servable = served_models.ServedMaskedLM(model, toy_tokenizer, metadata, static_length=True)
+    servable = ServedMaskedLM(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, REQUESTS["masked_lm"])["probabilities"][:, :2]
     float32_bytes = 4 * sum(
         np.prod(variable.shape)

@@ -11,10 +11,10 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.client import pywrap_tf_session
 
-from bert_tf import export, models
+from bert_tf import models
 from bert_tf.config import BertConfig
-from bert_tf.export import saved_model
-from bert_tf.served_models import ServedClassifier
+from bert_tf.serving import saved_model
+from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from tests.encoders import make_encoder
 from tests.test_gpu_kernels import list_operations
@@ -212,7 +212,7 @@ def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, to
     """
     servable = serve(wide_model, toy_tokenizer)
     expected = compute_probabilities(servable.answer_texts)
-    path, _ = export.save(servable, str(tmp_path), weights=weights)
+    path, _ = saved_model.save(servable, str(tmp_path), weights=weights)
     np.testing.assert_array_equal(compute_probabilities(servable.answer_texts), expected)
     response = compute_probabilities(tf.saved_model.load(path).signatures["serving_default"])
     assert 0 < np.abs(response - expected).max() < tolerance
@@ -243,7 +243,7 @@ def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio
     )
     for variable, value in zip(model.variables, wide_model.variables, strict=True):
         variable.assign(value)
-    path, _ = export.save(serve(model, toy_tokenizer), str(tmp_path), weights=weights)
+    path, _ = saved_model.save(serve(model, toy_tokenizer), str(tmp_path), weights=weights)
     assert all(variable.dtype != tf.bfloat16 for variable in model.variables)
     signature = tf.saved_model.load(path).signatures["serving_default"]
     response = compute_probabilities(signature)

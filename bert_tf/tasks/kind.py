@@ -1,7 +1,5 @@
-"""The contract of a kind of task, without TensorFlow, and the mapping of kinds to classes."""
+"""What a kind of task is, without TensorFlow."""
 
-import collections.abc
-import importlib
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +21,7 @@ def check_unique(labels):
 
 
 class Kind:
-    """A kind of task. Each subclass is in the module of its name."""
+    """A kind of task. Each subclass is in task.py of the package of its name."""
 
     name: ClassVar[str]  # In task.json, and value of `--task`.
     # False if any checkpoint can serve as it, fine-tuned or not.
@@ -70,7 +68,7 @@ class Kind:
 
         Args:
           metadata, tokenizer: TaskMetadata of an export, and PlainTokenizer.
-          buckets: bert_tf.litert.buckets.Buckets, which runs the model on rows of IDs.
+          buckets: bert_tf.serving.buckets.Buckets, which runs the model on rows of IDs.
           *texts: Lists of str in the order of `inputs`, all of length B.
 
         Returns:
@@ -122,35 +120,3 @@ def add_article(kind):
 def round_for_json(values):
     """Rounds float [N] to a list, or a scalar of NumPy to a float, with DECIMALS places."""
     return np.round(values.astype(np.float64), DECIMALS).tolist()
-
-
-class KindClasses(collections.abc.Mapping):
-    """Mapping of a kind to its class, which imports only the modules of the kinds in use.
-
-    Args:
-      package: Name of the package whose modules have the names of the kinds.
-      names: Dict of kind to the name of its class.
-    """
-
-    def __init__(self, package, names):
-        self._package = package
-        self._names = names
-
-    def __getitem__(self, kind):
-        return getattr(importlib.import_module(f"{self._package}.{kind}"), self._names[kind])
-
-    def __iter__(self):
-        return iter(self._names)
-
-    def __len__(self):
-        return len(self._names)
-
-    def __contains__(self, kind):
-        return kind in self._names  # The base class would import the module.
-
-    def find(self, name):
-        """Returns the class with a name, for `__getattr__` of the package (PEP 562)."""
-        kind = next((kind for kind, other in self._names.items() if other == name), None)
-        if kind is None:
-            raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
-        return self[kind]

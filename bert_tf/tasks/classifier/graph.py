@@ -3,8 +3,8 @@
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.served_models.base import Servable, check_same_size
 from bert_tf.tasks import KINDS
+from bert_tf.tasks.servable import Servable, check_same_size
 from bert_tf.tokenization.model_inputs import pack_windows
 
 

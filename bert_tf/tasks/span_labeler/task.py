@@ -6,9 +6,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bert_tf.tasks import span_decoding
-from bert_tf.tasks.base import MAX_WINDOWS, Kind, round_for_json
-from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
+from bert_tf.tasks.kind import MAX_WINDOWS, Kind, round_for_json
+from bert_tf.tasks.span_labeler import decoding
+from bert_tf.tasks.span_labeler.decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization.plain import pack
 from bert_tf.tokenization.rows import encode_strings
 from bert_tf.variables import POOLER
@@ -84,7 +84,7 @@ class SpanLabeler(Kind):
             truncated = query[: metadata.max_query_length]
             # The original's 3 are [CLS] and two [SEP].
             room = metadata.max_seq_length - 3 - len(truncated)
-            windows, was_cut = span_decoding.split_into_windows(
+            windows, was_cut = decoding.split_into_windows(
                 len(context.ids), room, metadata.doc_stride, MAX_WINDOWS
             )
             requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))
@@ -188,9 +188,9 @@ def _answer(metadata, context, windows, rows, outputs):
 
     The answer is a dict of output name of serving_default -> value.
     """
-    fullest = span_decoding.find_fullest_windows(windows)
+    fullest = decoding.find_fullest_windows(windows)
     scored = [
-        span_decoding.ScoredWindow(
+        decoding.ScoredWindow(
             len(row.ids) - 1 - length,  # a window is last in its row, before a [SEP]
             fullest[start : start + length] == number,
             *(output[name][: len(row.ids)] for name in SpanLabeler.per_position),
@@ -199,9 +199,9 @@ def _answer(metadata, context, windows, rows, outputs):
             zip(windows, rows, outputs, strict=True)
         )
     ]
-    spans = span_decoding.find_spans(scored, N_BEST_SIZE, metadata.max_answer_length)
+    spans = decoding.find_spans(scored, N_BEST_SIZE, metadata.max_answer_length)
     scores = spans.start_scores + spans.end_scores
-    best = span_decoding.rank(scores, N_BEST_SIZE)
+    best = decoding.rank(scores, N_BEST_SIZE)
     shifts = np.array(
         [window.start - row.begin for window, row in zip(windows, scored, strict=True)]
     )

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.served_models.base import Servable, check_same_size
-from bert_tf.tasks.base import MAX_WINDOWS
-from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
+from bert_tf.tasks.kind import MAX_WINDOWS
+from bert_tf.tasks.servable import Servable, check_same_size
+from bert_tf.tasks.span_labeler.decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import Windows, split_into_windows, to_dense
 
@@ -196,7 +196,7 @@ def extract_span_texts(pieces, rows, first, last):
 def rank_spans(windows, features, logits, ids, max_answer_length):
     """Finds the N_BEST_SIZE best spans of each context.
 
-    See bert_tf.tasks.span_decoding, which does the same in NumPy.
+    See bert_tf.tasks.span_labeler.decoding, which does the same in NumPy.
 
     Args:
       windows, features: bert_tf.tokenization.model_inputs.Windows, and input_mask int32 [W, S], one

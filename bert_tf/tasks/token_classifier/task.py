@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks.base import MAX_WINDOWS, Kind, round_for_json, softmax
+from bert_tf.tasks.kind import MAX_WINDOWS, Kind, round_for_json, softmax
 from bert_tf.tokenization.plain import pack, split_words
 from bert_tf.tokenization.rows import encode_strings
 from bert_tf.variables import POOLER

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from bert_tf.served_models.base import Servable
+from bert_tf.tasks.servable import Servable
 
 
 class ServedEncoder(Servable):

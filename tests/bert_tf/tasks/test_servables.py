@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import export, models, served_models
+from bert_tf import models
 from bert_tf.errors import InputError
-from bert_tf.export import saved_model
+from bert_tf.serving import saved_model
+from bert_tf.tasks import SERVABLES
+from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
@@ -46,13 +48,13 @@ def test_classifiers_with_several_labels_or_a_number(toy_tokenizer):
     model = make_model("classifier")
     texts = {"text": TEXTS}
     metadata = TaskMetadata("classifier", MAX_SEQ_LENGTH, True, ("x", "y", "z"), multi_label=True)
-    several = served_models.ServedClassifier(model, toy_tokenizer, metadata)
+    several = ServedClassifier(model, toy_tokenizer, metadata)
     logits = model(toy_tokenizer.encode(TEXTS, max_seq_length=MAX_SEQ_LENGTH))["logits"].numpy()
     response = respond(several, texts)
     assert_near(response["probabilities"], 1 / (1 + np.exp(-logits)))
     np.testing.assert_array_equal(response["has_label"], logits > 0)
     model = models.BertClassifier(CONFIG, 1)
-    number = served_models.ServedClassifier(
+    number = ServedClassifier(
         model, toy_tokenizer, TaskMetadata("classifier", MAX_SEQ_LENGTH, True)
     )
     expected = model(toy_tokenizer.encode(TEXTS, max_seq_length=MAX_SEQ_LENGTH))["logits"][:, 0]
@@ -300,7 +302,7 @@ def test_static_length(servables, toy_tokenizer):
 def test_responses_of_bfloat16_models_are_float32(toy_tokenizer, name):
     encoder = make_encoder(CONFIG, layers="unpadded", float32_scores=True, dtype="mixed_bfloat16")
     model = encoder if name == "encoder" else models.BertPretrainer(encoder)
-    serve = served_models.SERVED_MODELS[name]
+    serve = SERVABLES[name]
     metadata = TaskMetadata(name, MAX_SEQ_LENGTH, True)
     response = respond(serve(model, toy_tokenizer, metadata), {"text": ["a [MASK] dog"]})
     assert {value.dtype for value in response.values() if value.dtype.kind not in "Oib"} == {
@@ -321,7 +323,7 @@ def test_versions(servables, tmp_path, monkeypatch):
     )
     monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
     (tmp_path / "6").mkdir()
-    assert export.save(servable, str(tmp_path)) == (str(tmp_path / "7"), False)
+    assert saved_model.save(servable, str(tmp_path)) == (str(tmp_path / "7"), False)
     assert [path.name for path in (tmp_path / "7" / "assets.extra").iterdir()] == ["task.json"]
 
 
