@@ -12,7 +12,7 @@ from bert_tf.latest_checkpoint import RUN_FILE
 from bert_tf.model_folder.directories import find_file
 from bert_tf.model_folder.sentence_transformers import read_sentence_transformer
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
-from bert_tf.tasks.base import check_unique
+from bert_tf.tasks.kind import check_unique
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True}  # The original's.

@@ -9,10 +9,9 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.model_folder import task_metadata
-from bert_tf.served_models import SERVED_MODELS
 from bert_tf.serving.model import LoadedModel, TokenOutputs
 from bert_tf.serving.saved_model import call_signature
-from bert_tf.tasks import KINDS, Encoder, MaskedLM
+from bert_tf.tasks import KINDS, SERVABLES, Encoder, MaskedLM
 from bert_tf.tokenization import read_tokenizer
 from bert_tf.variables import POOLER
 
@@ -76,7 +75,7 @@ def load_servable(
       InputError: If the checkpoint lacks weights of the task.
     """
     kind = KINDS[metadata.kind]
-    served_model = SERVED_MODELS[metadata.kind]
+    served_model = SERVABLES[metadata.kind]
     if kind.name == MaskedLM.name and config.is_causal:
         raise InputError(
             "is not a masked LM; attention is causal in its config, so it predicts the next token",

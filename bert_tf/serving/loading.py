@@ -6,7 +6,6 @@ from typing import TypedDict, Unpack
 from bert_tf import files
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder import (
     check_exists,
     check_loadable,
@@ -22,6 +21,7 @@ from bert_tf.model_folder.model_files import (
     to_vocab_txt,
 )
 from bert_tf.serving import exports
+from bert_tf.serving.litert import LiteRTModel
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
 
