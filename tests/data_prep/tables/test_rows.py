@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import tables
+from data_prep import tables
 
 
 @pytest.mark.parametrize(
