@@ -18,9 +18,9 @@ its adapter, or one of PEFT. --max_position_embeddings extends the position embe
 """
 
 from bert_tf.cli import script
-from run.serving.settings import ConversionSettings
+from run.inference.settings import ConversionSettings
 
-COMMAND = script.Command(ConversionSettings(), "run.serving.conversion")
+COMMAND = script.Command(ConversionSettings(), "run.inference.convert")
 
 if __name__ == "__main__":
     COMMAND.run()

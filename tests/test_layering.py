@@ -35,12 +35,12 @@ data_prep.pretraining.instances data_prep.tasks.squad
 data_prep.pretraining data_prep.tasks
 data_prep.sentences
 data_prep/
-run run.settings run.evaluation run.demo run.serving.formats
-run.training
-run.arrays run.pretraining
-run.tasks run.techniques run.serving
+run run.demo run.training
+run.pretraining run.finetuning.metrics
+run.finetuning.tasks run.techniques
 run.finetuning
-run.feature_based run.compression run.analysis
+run.feature_based run.distillation run.inference
+run.pruning run.analysis
 run/
 """
 LEVELS = {
@@ -69,14 +69,17 @@ LATE_IMPORTS = {
         "apache_beam",
         "data_prep.pretraining.shards",
     },
-    "run.evaluation.metrics": {"scipy", "sklearn"},  # The first step does not wait for it.
-    "run.evaluation.plots": {"matplotlib"},
-    "run.tasks.token_classifier": {"seqeval", "sklearn"},
+    "run.finetuning.metrics.glue_scores": {
+        "scipy",
+        "sklearn",
+    },  # The first step does not wait for it.
+    "run.training.plots": {"matplotlib"},
+    "run.finetuning.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
     "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
     # These modules import TensorFlow.
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},
-    "run.serving.predicting": {"bert_tf.serving.checkpoint"},
+    "run.inference.predict": {"bert_tf.serving.checkpoint"},
 }
 
 

@@ -1,7 +1,7 @@
 """The fine-tuning job: data, model, training, evaluation, the best weights, and predictions.
 
-Everything specific to a kind of task is in a run.tasks.base.Task. See run.finetuning.sweeps for
-several runs.
+Everything specific to a kind of task is in a run.finetuning.tasks.base.Task. See
+run.finetuning.sweeps for several runs.
 """
 
 import atexit
@@ -20,13 +20,12 @@ from bert_tf.fast import FastEncoder
 from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import BEST_FOLDER, TASK_FILE, TokenizerFiles, task_metadata
 from bert_tf.tasks import KINDS
-from run.arrays.prediction import Predictor
-from run.evaluation import results
 from run.finetuning.head import choose_new_variables
-from run.tasks import TASKS
+from run.finetuning.tasks import TASKS
 from run.techniques.trained_weights import TrainedWeights
-from run.training import model_files, strategies
+from run.training import model_files, results, strategies
 from run.training.loop import DivergedError, Run, lock_run, open_run
+from run.training.prediction import Predictor
 from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"

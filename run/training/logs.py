@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.evaluation import plots
+from run.training import plots
 
 TRAINING_LOG = "training_log.csv"
 EVALUATION_LOG = "eval_log.csv"

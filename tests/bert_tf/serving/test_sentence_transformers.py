@@ -15,7 +15,7 @@ from bert_tf.export import litert
 from bert_tf.model_folder.sentence_transformers import read_sentence_transformer
 from bert_tf.model_folder.task_metadata import read, read_to_serve
 from bert_tf.serving import checkpoint
-from run.settings.served_models import resolve_checkpoint
+from run.inference.served_models import resolve_checkpoint
 
 TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good film", "bad"]
 MEAN, MAX, CLS = (
