@@ -156,7 +156,8 @@ def check_run(settings, task):
 
 def choose_techniques(settings):
     """Returns the list of Techniques that FineTuningSettings require."""
-    return [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
+    kind = KINDS[settings.task.kind]
+    return [TrainedWeights(settings.trained_weights, kind, settings.model.init_checkpoint)]
 
 
 class TrainingResult(NamedTuple):

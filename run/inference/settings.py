@@ -332,9 +332,10 @@ class ConversionSettings(Settings):
     )
     adapter: str | None = setting(
         None,
-        "adapter.safetensors of a fine-tuning run with --lora_rank. Merges its adapters into "
-        "--input, the checkpoint that the run started from, and adds its head.",
-        role=roles.INPUT_FILE,
+        "Directory of an adapter of PEFT, or OUTPUT_DIR/adapter of a fine-tuning run with "
+        "--lora_rank. Merges it into --input, the model that its training started from, and adds "
+        "its head.",
+        role=roles.INPUT_FOLDER,
     )
     bert_config_file: str | None = setting(
         None,

@@ -84,7 +84,7 @@ def test_each_task_has_students(in_toys, tmp_path, name, flags, stores):
     }
     assert not (student / "answers").exists()
     assert (tmp_path / "stored").exists() == stores
-    assert (student / "adapter.safetensors").exists() == ("lora_rank" in flags)
+    assert (student / "adapter").exists() == ("lora_rank" in flags)
 
 
 @pytest.fixture(scope="module")
