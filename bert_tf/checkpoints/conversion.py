@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from bert_tf.checkpoints import adapters, huggingface, model_garden, original
+from bert_tf.checkpoints import huggingface, model_garden, original, peft
 from bert_tf.checkpoints.directory import ModelDirectory
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.checkpoints.tokenizers import TokenizerFiles, save_tokenizer, to_vocab_txt
@@ -42,7 +42,7 @@ def convert(
         None.
       task: TaskMetadata of the fine-tuned model, for Hugging Face's format, or None.
       tokenizer: TokenizerFiles with the casing to write to `output`; None if unknown.
-      adapter: Path of a file of adapters that were trained on this checkpoint, to merge into it, or
+      adapter: Directory of a PEFT adapter that was trained on this checkpoint, to merge into it, or
         None.
       max_position_embeddings: int. Larger number of position embeddings; None to keep the
         checkpoint's.
@@ -67,7 +67,7 @@ def convert(
         )
     check_config(checkpoint, config)
     if adapter:
-        checkpoint = adapters.apply_adapter_file(checkpoint, adapter)
+        checkpoint = _merge_adapter(checkpoint, adapter)
     if max_position_embeddings:
         checkpoint, config = extend_positions(checkpoint, config, max_position_embeddings)
     if vocab_file:
@@ -78,6 +78,19 @@ def convert(
     tokenizer = dataclasses.replace(tokenizer or TokenizerFiles(), vocab_file=vocab_file)
     save_tokenizer(output, tokenizer, **_get_tokenizer_settings(writer, tokenizer, config))
     return _describe_conversion(checkpoint, config, output, writer, left_out)
+
+
+def _merge_adapter(checkpoint, path):
+    """Returns a Checkpoint without its heads, with a PEFT adapter and its head merged into it."""
+    adapter = peft.read(path)
+    encoder = {
+        name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("bert/")
+    }
+    return dataclasses.replace(
+        checkpoint,
+        kind=f"{checkpoint.kind} and {path}",
+        tensors=adapter.apply(encoder, checkpoint.path),
+    )
 
 
 def _check_vocabulary(path, config):

@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS, MultipleChoice, SpanLabeler, TokenClassifier
 from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
-from run.serving.formats.request_files import SEPARATOR, drop_invalid_bytes, split_pair
+from run.inference.request_files import SEPARATOR, drop_invalid_bytes, split_pair
 
 
 @dataclasses.dataclass(frozen=True)

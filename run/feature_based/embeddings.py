@@ -1,4 +1,4 @@
-"""Embeddings from a frozen encoder, saved to disk and read row by row. See run.arrays.stored_rows.
+"""Embeddings from a frozen encoder, saved to disk, and read row by row by `StoredRows`.
 
 There is one file per computed layer, `layer_N.bin`, float16 [words, H] in the order of the data.
 
@@ -14,8 +14,11 @@ import tensorflow as tf
 from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.fast import FastEncoder
-from run.arrays.prediction import Predictor
-from run.arrays.stored_rows import (
+from run.feature_based.settings import EMBEDDINGS_FOLDER
+from run.training import strategies
+from run.training.prediction import Predictor
+from run.training.settings import DTYPE_POLICIES
+from run.training.stored_rows import (
     Entry,
     StackedRows,
     StoredRows,
@@ -23,9 +26,6 @@ from run.arrays.stored_rows import (
     is_complete,
     write,
 )
-from run.feature_based.settings import EMBEDDINGS_FOLDER
-from run.settings.training import DTYPE_POLICIES
-from run.training import strategies
 
 DTYPE = np.dtype(np.float16)  # Half the memory, without an effect on classifiers.
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")

@@ -14,16 +14,15 @@ from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.tasks import KINDS
 from data_prep.tasks import word_features
-from run.arrays.prediction import Predictor
-from run.evaluation import results
 from run.feature_based import embeddings
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import ALL, COMBINATIONS, select_layers
 from run.finetuning.job import TrainingResult
 from run.finetuning.sweeps import compute_mean_and_deviation, keep_better, list_columns
-from run.tasks import TASKS
-from run.training import checkpoints, strategies
+from run.finetuning.tasks import TASKS
+from run.training import checkpoints, results, strategies
 from run.training.loop import lock_run, open_run
+from run.training.prediction import Predictor
 from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"

@@ -18,11 +18,11 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.pretrained import write_model
-from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings
-from run.tasks import TASKS
-from run.tasks.base import Task
+from run.finetuning.tasks import TASKS
+from run.finetuning.tasks.base import Task
 from run.training.host_batches import WHOLE
+from run.training.prediction import Predictor
 
 
 @dataclasses.dataclass(frozen=True)

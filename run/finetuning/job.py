@@ -1,7 +1,7 @@
 """The fine-tuning job: data, model, training, evaluation, the best weights, and predictions.
 
-Everything specific to a kind of task is in a run.tasks.base.Task. See run.finetuning.sweeps for
-several runs.
+Everything specific to a kind of task is in a run.finetuning.tasks.base.Task. See
+run.finetuning.sweeps for several runs.
 """
 
 import atexit
@@ -26,13 +26,12 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TASK_FILE
-from run.arrays.prediction import Predictor
-from run.evaluation import results
 from run.finetuning.head import choose_new_variables
-from run.tasks import TASKS
+from run.finetuning.tasks import TASKS
 from run.techniques.trained_weights import TrainedWeights
-from run.training import model_files, strategies
+from run.training import model_files, results, strategies
 from run.training.loop import DivergedError, Run, lock_run, open_run
+from run.training.prediction import Predictor
 from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
@@ -163,7 +162,8 @@ def check_run(settings, task):
 
 def choose_techniques(settings):
     """Returns the list of Techniques that FineTuningSettings require."""
-    return [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
+    kind = KINDS[settings.task.kind]
+    return [TrainedWeights(settings.trained_weights, kind, settings.model.init_checkpoint)]
 
 
 class TrainingResult(NamedTuple):

@@ -18,8 +18,8 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 from data_prep.tasks import DATA
-from run.settings.training import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import TrainedWeightsSettings
+from run.training.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
 
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
 SEARCH_VALUES = ("search_batch_sizes", "search_learning_rates", "search_epochs")  # Settings.

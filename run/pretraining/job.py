@@ -10,12 +10,12 @@ from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from run.evaluation.results import write_results
 from run.pretraining import phases
 from run.pretraining.data import PretrainingData
 from run.pretraining.evaluation import PretrainingEvaluator
 from run.training import model_files, strategies
 from run.training.loop import lock_run, open_run
+from run.training.results import write_results
 from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"

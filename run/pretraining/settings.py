@@ -17,7 +17,7 @@ from data_prep.pretraining.instances import OBJECTIVES, masking
 from data_prep.pretraining.instances.settings import NO_MASKS
 from data_prep.pretraining.recipes import RECIPES as DATA_RECIPES
 from run.pretraining import phases, vocabulary
-from run.settings.training import (
+from run.training.settings import (
     DeviceSettings,
     OptimizerSettings,
     OriginalDeviceSettings,

@@ -23,12 +23,12 @@ from bert_tf.techniques.distillation import (
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from data_prep.tasks.base import ID_FEATURES
-from run.arrays.batches import count_tokens
-from run.arrays.prediction import Predictor
-from run.arrays.stored_rows import find_subfolder, is_complete
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
+from run.training.batches import count_tokens
+from run.training.prediction import Predictor
+from run.training.stored_rows import find_subfolder, is_complete
 
 # Feature with the number of an example. Windows of questions have their own IDs instead.
 ROW = "row"

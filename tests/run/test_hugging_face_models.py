@@ -18,7 +18,7 @@ from bert_tf import losses, models
 from bert_tf.checkpoints import ModelDirectory, huggingface, load_pretrained
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.serving import checkpoint
-from run.settings.served_models import resolve_checkpoint
+from run.inference.served_models import resolve_checkpoint
 from tests import scripts
 from tests.gradients import compute_gradients
 

@@ -10,7 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.serving import exports
 from bert_tf.tasks.metadata import TaskMetadata
 from run.finetuning.job import check_metadata
-from run.settings.served_models import CheckpointSettings
+from run.inference.served_models import CheckpointSettings
 
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)
 

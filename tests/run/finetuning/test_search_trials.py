@@ -12,10 +12,10 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.finetuning import job, sweeps
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings.training import TrainingSettings
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import model_files
 from run.training.loop import DivergedError
+from run.training.settings import TrainingSettings
 from tests.run.finetuning.test_job import Task
 
 SCORES = {
