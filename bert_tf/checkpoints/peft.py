@@ -17,13 +17,12 @@ import os
 import re
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 
 from bert_tf import files
 from bert_tf.checkpoints.adapters import SCALE, A, B
 from bert_tf.checkpoints.file_keys import ADAPTER_CONFIG
-from bert_tf.checkpoints.huggingface import canonical_name, to_huggingface_key
+from bert_tf.checkpoints.huggingface_keys import canonical_name, to_huggingface_key
+from bert_tf.checkpoints.safetensors_file import open_file, to_bytes
 from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
 from bert_tf.files import new_files, read_json_object
@@ -166,17 +165,9 @@ def _read_tensors(path):
     """Returns the float32 arrays of a safetensors file by key, and its metadata."""
     if not files.at(path).exists():
         raise InputError(f"{path}: does not exist; save the adapter with safe_serialization=True")
-    with files.at(path).local_copy() as local:
-        try:
-            with safetensors.safe_open(local, framework="numpy") as file:
-                values = {
-                    key: check_weights(path, key, file.get_tensor(key)) for key in [*file.keys()]
-                }
-                return values, file.metadata() or {}
-        except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(
-                f"{path}: is not a safetensors file, or is corrupted: {error}"
-            ) from error
+    with open_file(path) as file:
+        values = {key: check_weights(path, key, file.get_tensor(key)) for key in [*file.keys()]}
+        return values, file.metadata() or {}
 
 
 def _is_copy(name, key, values):
@@ -271,7 +262,7 @@ def write(folder, tensors, saved, *, kind, base):
         "bias": "none",
         "inference_mode": True,
     }
-    content = safetensors.numpy.save(
+    content = to_bytes(
         {key: np.ascontiguousarray(value) for key, value in values.items()},
         {"format": "pt", DIGEST: compute_digest(tensors, [f"{scope}/kernel" for scope in scopes])},
     )
