@@ -12,6 +12,7 @@ from bert_tf.files.reading import (
     LineDecoder,
     check_text,
     describe_dropped_bytes,
+    open_standard_input,
     read_bytes,
     read_json,
     read_json_object,
