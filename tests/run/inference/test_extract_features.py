@@ -11,7 +11,7 @@ from bert_tf import files, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from run.inference import extract, terminal, vector_files
+from run.inference import extract, request_files, terminal, vector_files
 from run.inference.settings import ExtractionSettings
 from tests import remote_folders, scripts
 
@@ -154,7 +154,7 @@ def test_numpy_arrays_from_standard_input(flags, expected, monkeypatch, batches_
 def test_a_byte_order_mark_is_not_text(tmp_path, monkeypatch):
     """Files and standard input; run.answer and run.fill_mask read the latter."""
     (tmp_path / "lines.txt").write_bytes(b"\xef\xbb\xbfone\r\n\n\xef\xbb\xbftwo\n")
-    assert list(extract.read_texts(str(tmp_path / "lines.txt"))) == [
+    assert list(request_files.read_texts(str(tmp_path / "lines.txt"))) == [
         ("one", ""),
         ("", ""),
         ("\ufefftwo", ""),
