@@ -10,9 +10,9 @@ import math
 
 import tensorflow as tf
 
-from bert_tf.fast.layers import FastLayer, compute_probabilities, take_bias
-from bert_tf.fast.layout import flatten
-from bert_tf.layers import NO_SEEDS, AttentionMaps
+from bert_tf.fast.layers import FastLayer, compute_probabilities
+from bert_tf.fast.layout import take
+from bert_tf.layers import AttentionMaps
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
 
 # u = GELU_SCALE (x + GELU_CUBIC x^3)
@@ -29,38 +29,36 @@ class EinsumLayer(FastLayer):
     Query, key, and value come from three products, and are [B, S, N, D] each.
     """
 
-    def call(self, x, layout, bias, seeds=NO_SEEDS, at=None, return_attention_scores=False):
-        """Transforms a batch.
+    def attend(self, x, context):
+        """Computes multi-head self-attention.
 
         Args:
           x: [B, S, H].
-          layout: SequenceLayout.
-          bias, seeds, return_attention_scores: See EncoderLayer.
-          at: int32 [B, P], each in [0, S). Positions to compute; None for all.
+          context: FastContext with a SequenceLayout.
 
         Returns:
-          [B, S, H], or [B * P, H] with `at`; and AttentionMaps if requested.
+          [B, S, H], or [B * P, H] with `context.at`; and AttentionMaps if requested, or None.
         """
         query, key, value = self._project_to_heads(x)
-        num_queries = layout.sequence_length
-        tokens = layout.tokens
-        if at is not None:
-            query = take(query, at)
-            bias = take_bias(bias, at)
-            x = flatten(take(x, at))
-            num_queries = tf.shape(at)[1]
-            tokens = flatten
-        drops = self.draw(x, num_queries, layout, seeds)
-        is_training = drops.probabilities is not None
+        if context.at is not None:
+            query = take(query, context.at)
+        bias = context.query_bias
+        drop = self.draw_probabilities(context) if context.is_training else None
         query = query * query.shape[-1] ** -0.5
-        if return_attention_scores:
+        maps = None
+        if context.return_attention:
             scores = tf.einsum(SCORES, query, key)
-            maps = AttentionMaps(scores, compute_probabilities(scores, bias, is_training))
-        attended = tokens(self._join_heads(attend(query, key, value, bias, drops.probabilities)))
-        x = self.add_and_normalize(attended, x, self.attention_norm, drops.attended)
-        inner = self.activate(x, is_training)
-        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, drops.output)
-        return (x, maps) if return_attention_scores else x
+            maps = AttentionMaps(scores, compute_probabilities(scores, bias, context.is_training))
+        heads = attend(query, key, value, bias, drop)
+        return context.to_rows(self._join_heads(heads)), maps
+
+    def draw_probabilities(self, context):
+        """Draws the Drop of the attention probabilities, [B, N, S, S] or [B, N, P, S]."""
+        layout = context.layout
+        length = layout.sequence_length
+        num_queries = length if context.at is None else tf.shape(context.at)[1]
+        shape = tf.stack([layout.batch_size, self.attention.num_heads, num_queries, length])
+        return layout.draw(self.attention.dropout.rate, shape, context.seeds.probabilities)
 
     def _project_to_heads(self, x):
         """Projects x [B, S, H] to query, key, and value, [B, S, N, D] each."""
@@ -81,14 +79,15 @@ class EinsumLayer(FastLayer):
         kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
         return tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype)
 
-    def activate(self, x, training):
-        """Applies the intermediate projection to x.
+    def feed_forward(self, x, context):
+        """Applies the feed-forward network to x.
 
         In 16 bits, the gradient of "gelu" keeps only its input.
         """
-        if not training or x.dtype == tf.float32 or self.intermediate.activation != "gelu":
-            return super().activate(x, training)
-        return gelu_from_input(self.intermediate(x, activated=False))
+        is_gelu = self.intermediate.activation == "gelu"
+        if not context.is_training or x.dtype == tf.float32 or not is_gelu:
+            return super().feed_forward(x, context)
+        return self.output_projection(gelu_from_input(self.intermediate(x, activated=False)))
 
     def add_and_normalize(self, y, x, norm, drop):
         """Returns norm(drop(y) + x).
@@ -111,15 +110,6 @@ def merge_kernel(projection):
     for hook in projection.hooks:
         kernel = hook.kernel(kernel)
     return kernel
-
-
-def take(x, at):
-    """Selects the positions `at`, int32 [B, P], of x [B, S, ...], and returns [B, P, ...].
-
-    It is a product, because the gradient of a gather is a scatter.
-    """
-    selected = tf.one_hot(at, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
-    return tf.einsum("bps,bs...->bp...", selected, x)
 
 
 @tf.custom_gradient

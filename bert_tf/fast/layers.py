@@ -7,13 +7,10 @@ Shape legend: B batch, S sequence, P positions, T tokens, H hidden, N heads, D h
 vocabulary.
 """
 
-import typing
-
 import tensorflow as tf
 
-from bert_tf.fast.dropout import Drop
-from bert_tf.fast.layout import flatten
-from bert_tf.layers import NO_SEEDS, AttentionMaps, Embeddings, EncoderLayer, MaskedLMHead
+from bert_tf.fast.layout import gather_rows
+from bert_tf.layers import AttentionMaps, Embeddings, EncoderLayer, MaskedLMHead
 
 
 class FastEmbeddings(Embeddings):
@@ -27,21 +24,21 @@ class FastEmbeddings(Embeddings):
 
     one_hot = False
 
-    def call(self, input_ids, segment_ids, layout, positions=None, seed=None):
+    def call(self, input_ids, segment_ids, context, seed=None):
         """Embeds a batch.
 
         Args:
-          input_ids, segment_ids, positions, seed: See Embeddings.
-          layout: Layout of the batch.
+          input_ids, segment_ids, seed: See Embeddings.
+          context: FastContext.
 
         Returns:
           float32 [T, H].
         """
-        x = self.layer_norm(
-            layout.tokens(self.sum(input_ids, segment_ids, positions, layout.sequence_length))
-        )
-        if seed is not None:
-            x = layout.draw_for(x, self.dropout.rate, seed)(x)
+        layout = context.layout
+        x = self.sum(input_ids, segment_ids, context.positions, layout.sequence_length)
+        x = self.layer_norm(layout.tokens(x))
+        if context.is_training:
+            x = layout.draw_rows(self.dropout.rate, tf.shape(x), seed)(x)
         return self.project(x)
 
     def look_up(self, ids):
@@ -89,79 +86,56 @@ def compute_probabilities(scores, bias, training):
     return compute_in_16_bits(scores)
 
 
-class LayerDrops(typing.NamedTuple):
-    """The dropout of one use of a layer; all None when not training.
-
-    Attributes:
-      probabilities: Drop of the attention probabilities, [B, N, Q, S] for Q queries.
-      attended: Drop of the output of the attention, of the layer's output shape.
-      output: Drop of the output of the feed-forward network, of the layer's output shape.
-    """
-
-    probabilities: Drop | None
-    attended: Drop | None
-    output: Drop | None
-
-
 class FastLayer(EncoderLayer):
-    """An EncoderLayer on a matrix of tokens."""
+    """An EncoderLayer on a matrix of tokens, so that padding can be left out of it.
+
+    The call is the one of EncoderLayer, with [T, H], or [B * P, H] with `context.at`, instead of
+    [B, S, H].
+    """
 
     softmax = staticmethod(compute_probabilities)
 
-    def call(self, x, layout, bias, seeds=NO_SEEDS, at=None, return_attention_scores=False):
-        """Transforms a batch.
+    def attend(self, x, context):
+        """Computes multi-head self-attention.
+
+        Only this part of the layer needs the tokens by sequence.
 
         Args:
           x: [T, H].
-          layout: Layout of the batch.
-          bias, seeds, return_attention_scores: See EncoderLayer.
-          at: int32 [B, P], each in [0, S). Positions to compute, with the dropout that they have if
-            all are computed; None for all.
+          context: FastContext.
 
         Returns:
-          [T, H], or [B * P, H] with `at`; and AttentionMaps if requested, [B, N, P, S] with `at`.
+          [T, H], or [B * P, H] with `context.at`; and AttentionMaps [B, N, S, S] or [B, N, P, S].
         """
+        layout = context.layout
         # Each is [B, N, S, D].
         query, key, value = self.split_heads(layout.spread(self.attention.qkv(x)), layout)
-        drops = self.draw(x, layout.sequence_length, layout, seeds)
-        is_training = drops.probabilities is not None
-        tokens = layout.tokens
-        if at is not None:
-            query = self.take_queries(query, at)
-            bias = take_bias(bias, at)
-            tokens = flatten
-            x = take_tokens(layout.sequences(x), at)
-            if is_training:
-                drops = _select_positions(drops, layout, at)
+        if context.at is not None:
+            query = self.take_queries(query, context.at)
         scores = tf.matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
-        probabilities = self.softmax(scores, bias, is_training)
-        dropped = drops.probabilities(probabilities) if is_training else probabilities
-        context = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])
-        x = self.add_and_normalize(
-            self.attention_output(tokens(context)), x, self.attention_norm, drops.attended
-        )
-        inner = self.activate(x, is_training)
-        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, drops.output)
-        return (x, AttentionMaps(scores, probabilities)) if return_attention_scores else x
+        probabilities = self.softmax(scores, context.query_bias, context.is_training)
+        dropped = probabilities
+        if context.is_training:
+            dropped = self.draw_probabilities(context)(probabilities)
+        heads = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])
+        attended = self.attention_output(context.to_rows(heads))
+        return attended, AttentionMaps(scores, probabilities)
 
-    def draw(self, x, num_queries, layout, seeds):
-        """Draws the LayerDrops for `num_queries` queries, Q, and for outputs of x's shape.
+    def draw_probabilities(self, context):
+        """Draws the Drop of the attention probabilities, [B, N, S, S] or [B, N, P, S]."""
+        layout = context.layout
+        length = layout.sequence_length
+        shape = tf.stack([layout.batch_size, self.attention.num_heads, length, length])
+        drop = layout.draw(self.attention.dropout.rate, shape, context.seeds.probabilities)
+        if context.at is None:
+            return drop
+        return drop.select(lambda keep: tf.gather(keep, context.at, axis=2, batch_dims=1))
 
-        Args:
-          x: Input of the layer.
-          num_queries: int, or int32 scalar.
-          layout: Layout of the batch.
-          seeds: See EncoderLayer.
-        """
-        if seeds[0] is None:
-            return LayerDrops(None, None, None)
-        shape = tf.stack(
-            [layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length]
-        )
-        return LayerDrops(
-            layout.draw(self.attention.dropout.rate, shape, seeds[0]),
-            *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:]),
-        )
+    def draw(self, x, context, seed):
+        """Draws the Drop for outputs of x's shape; None when not training. See EncoderLayer."""
+        if not context.is_training:
+            return None
+        return context.layout.draw_outputs(x, context.at, self.dropout.rate, seed)
 
     def split_heads(self, qkv, layout):
         """Splits qkv [B * S, 3 N D] into query, key, and value, [B, N, S, D] each."""
@@ -179,15 +153,6 @@ class FastLayer(EncoderLayer):
         return gather_rows(
             tf.reshape(query, [-1, query.shape[-1]]), tf.shape(query)[:2], at[:, tf.newaxis]
         )
-
-    def activate(self, x, training):
-        """Applies the intermediate projection to x [T, H]."""
-        del training
-        return self.intermediate(x)
-
-    def add_and_normalize(self, y, x, norm, drop):
-        """Returns norm(drop(y) + x), all [T, H]; `drop` is a Drop, or None when not training."""
-        return norm((y if drop is None else drop(y)) + x)
 
 
 class LiteRTLayer(FastLayer):
@@ -247,60 +212,3 @@ class FastMaskedLMHead(MaskedLMHead):
         table = tf.pad(table, [[0, padding], [0, 0]])
         bias = tf.pad(bias, [[0, padding]])
         return tf.slice(super().score(x, table, projection, bias), [0, 0], [-1, size])
-
-
-def _select_positions(drops, layout, at):
-    """Restricts the LayerDrops of all positions to some of them, int32 [B, P]."""
-
-    def select(keep):
-        return take_tokens(layout.sequences(keep), at)
-
-    return LayerDrops(
-        drops.probabilities.select(lambda keep: tf.gather(keep, at, axis=2, batch_dims=1)),
-        drops.attended.select(select),
-        drops.output.select(select),
-    )
-
-
-def take_bias(bias, at):
-    """Returns the bias of the scores at positions int32 [B, P]."""
-    if bias.shape[2] == 1:
-        return bias
-    # Packed rows and causal attention: [B, 1, S, S] becomes [B, 1, P, S].
-    return tf.gather(bias, at, axis=2, batch_dims=1)
-
-
-def take_tokens(x, at):
-    """Selects the positions `at`, int32 [B, P], of x [B, S, W], and returns [B * P, W]."""
-    return flatten(gather_rows(tf.reshape(x, [-1, x.shape[-1]]), tf.shape(at)[:1], at))
-
-
-def gather_rows(rows, sizes, positions):
-    """Gathers rows at some positions of consecutive sequences.
-
-    `tf.gather` with batch_dims returns the same. With its gradient it takes 122 operations of a
-    graph, and this 41.
-
-    Args:
-      rows: [n * S, W], n sequences of S positions.
-      sizes: int32 [k], n as it is laid out in k axes.
-      positions: int32 [..., P], k + 1 axes, those before the last of `sizes` or 1; each in [0, S).
-
-    Returns:
-      [*sizes, P, W].
-    """
-    count = tf.shape(rows)[0]
-    sequences = tf.reduce_prod(sizes)
-    length = count // tf.maximum(sequences, 1)
-    starts = tf.reshape(length * tf.range(sequences), tf.concat([sizes, [1]], axis=0))
-    indices = positions + starts
-    if not rows.dtype.is_floating:
-        return tf.gather(rows, indices)
-
-    @tf.custom_gradient
-    def gather(rows):
-        return tf.gather(rows, indices), lambda gradient: tf.math.unsorted_segment_sum(
-            gradient, indices, count
-        )
-
-    return gather(rows)

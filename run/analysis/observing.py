@@ -119,7 +119,7 @@ class Observer:
             top_k=TOP_K,
         )
         self.servable = load_servable(
-            **settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded"
+            **settings.checkpoint_to_serve | {"metadata": metadata}, remove_padding=False
         )
         self.metadata = self.servable.metadata
         self.kind = self.servable.kind

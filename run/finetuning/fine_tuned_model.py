@@ -72,7 +72,7 @@ class FineTunedModel:
         Raises:
           InputError: If the checkpoint lacks weights of the task, or has them in another shape.
         """
-        encoder = FastEncoder(self.config, Fast("unpadded" if remove_padding else "padded"))
+        encoder = FastEncoder(self.config, Fast(remove_padding=remove_padding))
         model = self.task.make_model(encoder, self.task.metadata)
         missing = [
             name for name in load_pretrained(model, self.path).missing if self.task.needs(name)

@@ -64,7 +64,7 @@ def load(path, config, **options):
     return load_all(models.BertClassifier(make_encoder(config, **options), 3), path)
 
 
-@pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}, {"last_where_read": True}])
+@pytest.mark.parametrize("options", [{}, {"remove_padding": True}, {"last_where_read": True}])
 def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
     masks = (
         [tf.constant([float(number in kept) for number in range(size)]) for kept in layers]

@@ -243,7 +243,7 @@ def assert_reference(numbers, found):
     [
         ("pretrain", True, {}),
         ("classify", True, {"accumulate_steps": 2}),
-        ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"layers": "unpadded"}}),
+        ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"remove_padding": True}}),
         ("pretrain", False, {"accumulate_steps": 2, "jit_compile": True}),
     ],
     ids=[
