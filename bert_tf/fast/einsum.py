@@ -10,7 +10,7 @@ import math
 
 import tensorflow as tf
 
-from bert_tf.fast.layers import FastLayer, compute_probabilities
+from bert_tf.fast.layers import FastAttention, FastLayer
 from bert_tf.fast.layout import take
 from bert_tf.layers import AttentionMaps
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
@@ -23,61 +23,71 @@ SCORES = "bqnd,bknd->bnqk"
 CONTEXT = "bnqk,bknd->bqnd"
 
 
-class EinsumLayer(FastLayer):
-    """A FastLayer whose heads stay where the projections put them.
+class EinsumAttention(FastAttention):
+    """A FastAttention whose heads stay where the projections put them, [B, S, N, D].
 
-    Query, key, and value come from three products, and are [B, S, N, D] each.
+    Query, key, and value come from three products.
     """
 
-    def attend(self, x, context):
-        """Computes multi-head self-attention.
-
-        Args:
-          x: [B, S, H].
-          context: FastContext with a SequenceLayout.
-
-        Returns:
-          [B, S, H], or [B * P, H] with `context.at`; and AttentionMaps if requested, or None.
-        """
-        query, key, value = self._project_to_heads(x)
-        if context.at is not None:
-            query = take(query, context.at)
-        bias = context.query_bias
-        drop = self.draw_probabilities(context) if context.is_training else None
-        query = query * query.shape[-1] ** -0.5
-        maps = None
-        if context.return_attention:
-            scores = tf.einsum(SCORES, query, key)
-            maps = AttentionMaps(scores, compute_probabilities(scores, bias, context.is_training))
-        heads = attend(query, key, value, bias, drop)
-        return context.to_rows(self._join_heads(heads)), maps
-
-    def draw_probabilities(self, context):
-        """Draws the Drop of the attention probabilities, [B, N, S, S] or [B, N, P, S]."""
-        layout = context.layout
-        length = layout.sequence_length
-        num_queries = length if context.at is None else tf.shape(context.at)[1]
-        shape = tf.stack([layout.batch_size, self.attention.num_heads, num_queries, length])
-        return layout.draw(self.attention.dropout.rate, shape, context.seeds.probabilities)
-
-    def _project_to_heads(self, x):
+    def project_to_heads(self, x, context):
         """Projects x [B, S, H] to query, key, and value, [B, S, N, D] each."""
-        qkv = self.attention.qkv
-        heads = [self.attention.num_heads, self.attention.head_width]
-        kernel = merge_kernel(qkv)
-        kernels = tf.unstack(tf.reshape(kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
-        biases = tf.unstack(tf.reshape(qkv.bias, [3, *heads]))
+        del context
+        heads = [self.num_heads, self.head_width]
+        kernel = tf.reshape(merge_kernel(self.qkv), [x.shape[-1], 3, *heads])
+        kernels = tf.unstack(kernel, axis=1)  # [H, N, D] each
+        biases = tf.unstack(tf.reshape(self.qkv.bias, [3, *heads]))
         return [
             project_to_heads(x, tf.cast(kernel, x.dtype)) + tf.cast(bias, x.dtype)
             for kernel, bias in zip(kernels, biases, strict=True)
         ]
 
-    def _join_heads(self, context):
-        """Projects the outputs of the heads [B, S, N, D] to [B, S, H]."""
+    def attend(self, query, key, value, context):
+        """Computes the outputs of the heads.
+
+        Args:
+          query, key, value: [B, S, N, D].
+          context: FastContext with a SequenceLayout.
+
+        Returns:
+          [B, S, N, D], or [B, P, N, D] with `context.at`; and AttentionMaps if requested, or None.
+        """
+        if context.at is not None:
+            query = take(query, context.at)
+        drop = self.draw(context)
+        query = query * self.head_width**-0.5
+        maps = None
+        if context.return_attention:
+            scores = tf.einsum(SCORES, query, key)
+            maps = AttentionMaps(scores, self.softmax(scores, context))
+        return attend(query, key, value, context.query_bias, drop), maps
+
+    def draw(self, context):
+        """Draws the Drop of the probabilities of the queries in use; None when not training."""
+        if not context.is_training:
+            return None
+        layout = context.layout
+        length = layout.sequence_length
+        num_queries = length if context.at is None else tf.shape(context.at)[1]
+        shape = tf.stack([layout.batch_size, self.num_heads, num_queries, length])
+        return layout.draw(self.dropout.rate, shape, context.seeds.probabilities)
+
+
+class EinsumLayer(FastLayer):
+    """A FastLayer of [B, S, H], whose heads stay where the projections put them."""
+
+    attention_class = EinsumAttention
+
+    def attend(self, x, context):
+        """Computes multi-head self-attention; see EncoderLayer.
+
+        The outputs of the heads are projected where they are: XLA would copy them to join them.
+        """
+        heads, maps = self.attention.call(x, context)  # [B, S, N, D]
         projection = self.attention_output
-        kernel = tf.cast(merge_kernel(projection), context.dtype)
-        kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
-        return tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype)
+        kernel = tf.cast(merge_kernel(projection), heads.dtype)
+        kernel = tf.reshape(kernel, [*heads.shape[2:], kernel.shape[-1]])  # [N, D, H]
+        joined = tf.einsum("bsnd,ndh->bsh", heads, kernel) + tf.cast(projection.bias, heads.dtype)
+        return context.to_rows(joined), maps
 
     def feed_forward(self, x, context):
         """Applies the feed-forward network to x.

@@ -10,7 +10,7 @@ vocabulary.
 import tensorflow as tf
 
 from bert_tf.fast.layout import gather_rows
-from bert_tf.layers import AttentionMaps, Embeddings, EncoderLayer, MaskedLMHead
+from bert_tf.layers import Embeddings, EncoderLayer, MaskedLMHead, SelfAttention
 
 
 class FastEmbeddings(Embeddings):
@@ -86,67 +86,24 @@ def compute_probabilities(scores, bias, training):
     return compute_in_16_bits(scores)
 
 
-class FastLayer(EncoderLayer):
-    """An EncoderLayer on a matrix of tokens, so that padding can be left out of it.
+class FastAttention(SelfAttention):
+    """SelfAttention of a matrix of tokens, [T, H] instead of [B, S, H].
 
-    The call is the one of EncoderLayer, with [T, H], or [B * P, H] with `context.at`, instead of
-    [B, S, H].
+    With `context.at`, the queries are those of P positions per row: [B, N, P, D].
     """
 
-    softmax = staticmethod(compute_probabilities)
-
-    def attend(self, x, context):
-        """Computes multi-head self-attention.
-
-        Only this part of the layer needs the tokens by sequence.
-
-        Args:
-          x: [T, H].
-          context: FastContext.
-
-        Returns:
-          [T, H], or [B * P, H] with `context.at`; and AttentionMaps [B, N, S, S] or [B, N, P, S].
-        """
+    def project_to_heads(self, x, context):
+        """Projects x [T, H] to query, key, and value, [B, N, S, D] each."""
         layout = context.layout
-        # Each is [B, N, S, D].
-        query, key, value = self.split_heads(layout.spread(self.attention.qkv(x)), layout)
+        qkv = layout.spread(self.qkv(x))
+        shape = [layout.batch_size, layout.sequence_length, 3, self.num_heads, self.head_width]
+        return tf.unstack(tf.transpose(tf.reshape(qkv, shape), [2, 0, 3, 1, 4]), num=3)
+
+    def attend(self, query, key, value, context):
+        """Computes the outputs of the heads, [T, N D], or [B * P, N D] with `context.at`."""
         if context.at is not None:
             query = self.take_queries(query, context.at)
-        scores = tf.matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
-        probabilities = self.softmax(scores, context.query_bias, context.is_training)
-        dropped = probabilities
-        if context.is_training:
-            dropped = self.draw_probabilities(context)(probabilities)
-        heads = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])
-        attended = self.attention_output(context.to_rows(heads))
-        return attended, AttentionMaps(scores, probabilities)
-
-    def draw_probabilities(self, context):
-        """Draws the Drop of the attention probabilities, [B, N, S, S] or [B, N, P, S]."""
-        layout = context.layout
-        length = layout.sequence_length
-        shape = tf.stack([layout.batch_size, self.attention.num_heads, length, length])
-        drop = layout.draw(self.attention.dropout.rate, shape, context.seeds.probabilities)
-        if context.at is None:
-            return drop
-        return drop.select(lambda keep: tf.gather(keep, context.at, axis=2, batch_dims=1))
-
-    def draw(self, x, context, seed):
-        """Draws the Drop for outputs of x's shape; None when not training. See EncoderLayer."""
-        if not context.is_training:
-            return None
-        return context.layout.draw_outputs(x, context.at, self.dropout.rate, seed)
-
-    def split_heads(self, qkv, layout):
-        """Splits qkv [B * S, 3 N D] into query, key, and value, [B, N, S, D] each."""
-        shape = [
-            layout.batch_size,
-            layout.sequence_length,
-            3,
-            self.attention.num_heads,
-            self.attention.head_width,
-        ]
-        return tf.unstack(tf.transpose(tf.reshape(qkv, shape), [2, 0, 3, 1, 4]), num=3)
+        return super().attend(query, key, value, context)
 
     def take_queries(self, query, at):
         """Selects positions `at`, int32 [B, P], of query [B, N, S, D]; returns [B, N, P, D]."""
@@ -154,30 +111,77 @@ class FastLayer(EncoderLayer):
             tf.reshape(query, [-1, query.shape[-1]]), tf.shape(query)[:2], at[:, tf.newaxis]
         )
 
+    def softmax(self, scores, context):
+        """Computes the attention probabilities; see `compute_probabilities`."""
+        return compute_probabilities(scores, context.query_bias, context.is_training)
 
-class LiteRTLayer(FastLayer):
-    """A FastLayer in operations that suit LiteRT, for batches of a fixed shape."""
+    def draw(self, context):
+        """Draws the Drop of the probabilities, [B, N, S, S] or [B, N, P, S], for training."""
+        if not context.is_training:
+            return None
+        layout = context.layout
+        length = layout.sequence_length
+        shape = tf.stack([layout.batch_size, self.num_heads, length, length])
+        drop = layout.draw(self.dropout.rate, shape, context.seeds.probabilities)
+        if context.at is None:
+            return drop
+        return drop.select(lambda keep: tf.gather(keep, context.at, axis=2, batch_dims=1))
 
-    def split_heads(self, qkv, layout):
-        """Splits qkv [B * S, 3 N D] into query, key, and value, [B, N, S, D] each.
+
+class FastLayer(EncoderLayer):
+    """An EncoderLayer on a matrix of tokens, so that padding can be left out of it.
+
+    The call is the one of EncoderLayer, with [T, H], or [B * P, H] with `context.at`, instead of
+    [B, S, H].
+    """
+
+    attention_class = FastAttention
+
+    def attend(self, x, context):
+        """Computes multi-head self-attention; see EncoderLayer.
+
+        It does not call the attention through Keras, whose scopes name operations: the last bits
+        after oneDNN's fusion depend on names.
+        """
+        heads, maps = self.attention.call(x, context)
+        return self.attention_output(heads), maps
+
+    def draw(self, x, context, seed):
+        """Draws the Drop for outputs of x's shape; None when not training. See EncoderLayer."""
+        if not context.is_training:
+            return None
+        return context.layout.draw_outputs(x, context.at, self.dropout.rate, seed)
+
+
+class LiteRTAttention(FastAttention):
+    """A FastAttention in operations that suit LiteRT, for batches of a fixed shape."""
+
+    def project_to_heads(self, x, context):
+        """Projects x [T, H] to query, key, and value, [B, N, S, D] each.
 
         It splits before it transposes the heads: XNNPACK has no kernel that unstacks another axis,
         so LiteRT's own kernels would run in each layer.
         """
-        shape = [layout.batch_size, layout.sequence_length, -1, self.attention.head_width]
+        layout = context.layout
+        shape = [layout.batch_size, layout.sequence_length, -1, self.head_width]
         return [
             tf.transpose(tf.reshape(part, shape), [0, 2, 1, 3])
-            for part in tf.split(qkv, 3, axis=-1)
+            for part in tf.split(layout.spread(self.qkv(x)), 3, axis=-1)
         ]
 
     def take_queries(self, query, at):
         """Selects positions `at`, int32 [B, P], of query [B, N, S, D]; returns [B, N, P, D]."""
         return tf.gather(query, at, axis=2, batch_dims=1)
 
-    def softmax(self, scores, bias, training):
+    def softmax(self, scores, context):
         """Computes attention probabilities from float32 scores, without casts."""
-        del training
-        return tf.nn.softmax(scores + bias)
+        return tf.nn.softmax(scores + context.query_bias)
+
+
+class LiteRTLayer(FastLayer):
+    """A FastLayer in operations that suit LiteRT, for batches of a fixed shape."""
+
+    attention_class = LiteRTAttention
 
 
 class FastMaskedLMHead(MaskedLMHead):

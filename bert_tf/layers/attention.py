@@ -6,6 +6,7 @@ Shape legend: B batch, S sequence, H hidden, N heads, D head width (H = N * D wi
 heads).
 """
 
+import functools
 import typing
 
 import tensorflow as tf
@@ -58,20 +59,53 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
     def call(self, x, context):
         """Computes the attention of a batch.
 
+        Subclasses for a device override the parts of this method, not the method.
+
         Args:
           x: [B, S, H].
           context: BatchContext.
 
         Returns:
-          Outputs of the heads, concatenated, [B, S, N D]; and AttentionMaps.
+          Outputs of the heads, concatenated, [B, S, N D]; and AttentionMaps, which a subclass can
+          omit unless they are to be returned.
         """
+        query, key, value = self.project_to_heads(x, context)
+        return self.attend(query, key, value, context)
+
+    def project_to_heads(self, x, context):
+        """Projects x [B, S, H] to query, key, and value, [B, N, S, D] each."""
+        del context
         shape = tf.shape(x)
         qkv = tf.reshape(self.qkv(x), [shape[0], shape[1], 3, self.num_heads, self.head_width])
-        query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))  # [B, N, S, D] each
+        return tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))
+
+    def attend(self, query, key, value, context):
+        """Computes the outputs of the heads.
+
+        Args:
+          query, key, value: From `project_to_heads`.
+          context: BatchContext.
+
+        Returns:
+          See `call`.
+        """
         scores = tf.matmul(query * self.head_width**-0.5, key, transpose_b=True)  # [B, N, S, S]
-        biased = tf.cast(scores, tf.float32) + context.bias
-        probabilities = tf.cast(tf.nn.softmax(biased), x.dtype)
-        dropped = self.dropout(probabilities, context.seeds.probabilities)
+        probabilities = self.softmax(scores, context)
+        drop = self.draw(context)
+        dropped = probabilities if drop is None else drop(probabilities)
         heads = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])  # [B, S, N, D]
-        heads = tf.reshape(heads, [shape[0], shape[1], self.num_heads * self.head_width])
-        return heads, AttentionMaps(scores, probabilities)
+        return context.to_rows(heads), AttentionMaps(scores, probabilities)
+
+    def softmax(self, scores, context):
+        """Computes the attention probabilities in float32, and returns the dtype of the scores."""
+        return tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + context.bias), scores.dtype)
+
+    def draw(self, context):
+        """Draws the dropout of the attention probabilities.
+
+        Returns:
+          Callable that applies the dropout to a tensor; None when not training.
+        """
+        if not context.is_training:
+            return None
+        return functools.partial(self.dropout, seed=context.seeds.probabilities)

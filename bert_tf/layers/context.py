@@ -1,9 +1,10 @@
 """The facts about a batch that all layers read, besides their input.
 
-Shape legend: B batch, S sequence.
+Shape legend: B batch, S sequence, H hidden, N heads, D head width.
 """
 
 import dataclasses
+import math
 import typing
 
 import tensorflow as tf
@@ -83,6 +84,11 @@ class BatchContext:
     def take_outputs(self, x):
         """Selects the rows of a layer's input at which its outputs are computed: all."""
         return x
+
+    def to_rows(self, x):
+        """Converts x [B, S, N, D] to the shape of a layer's input, [B, S, N D]."""
+        shape = tf.shape(x)
+        return tf.reshape(x, [shape[0], shape[1], math.prod(x.shape[2:])])
 
     def to_sequences(self, x):
         """Converts the input or output of a layer to [B, S, H], which it is."""

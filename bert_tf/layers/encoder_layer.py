@@ -20,7 +20,12 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
       config: BertConfig.
       initializer: WeightInitializer.
       sizes: Tuple (heads, intermediate size) of this layer, from BertConfig.layer_sizes.
+
+    Attributes:
+      attention_class: Class of the layer for self-attention.
     """
+
+    attention_class = SelfAttention
 
     def __init__(self, config, initializer, *, sizes, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
@@ -28,7 +33,7 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
         num_heads, inner = sizes
         with tf.name_scope(name):
             with tf.name_scope("attention"):
-                self.attention = SelfAttention(
+                self.attention = self.attention_class(
                     config, initializer, num_heads=num_heads, dtype=dtype
                 )
                 with tf.name_scope("output"):
