@@ -80,7 +80,7 @@ class EinsumLayer(FastLayer):
     def attend(self, x, context):
         """Computes multi-head self-attention; see EncoderLayer.
 
-        The outputs of the heads are projected where they are: XLA would copy them to join them.
+        It projects the outputs of the heads without joining them first: XLA would copy them for that.
         """
         heads, maps = self.attention.call(x, context)  # [B, S, N, D]
         projection = self.attention_output

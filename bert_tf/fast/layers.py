@@ -89,7 +89,7 @@ def compute_probabilities(scores, bias, training):
 class FastAttention(SelfAttention):
     """SelfAttention of a matrix of tokens, [T, H] instead of [B, S, H].
 
-    With `context.at`, the queries are those of P positions per row: [B, N, P, D].
+    With `context.at`, it computes the queries of P positions per row, [B, N, P, D].
     """
 
     def project_to_heads(self, x, context):
@@ -129,7 +129,7 @@ class FastAttention(SelfAttention):
 
 
 class FastLayer(EncoderLayer):
-    """An EncoderLayer on a matrix of tokens, so that padding can be left out of it.
+    """An EncoderLayer on a matrix of tokens, which can omit padding.
 
     The call is the one of EncoderLayer, with [T, H], or [B * P, H] with `context.at`, instead of
     [B, S, H].

@@ -67,7 +67,7 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
 
         Returns:
           Outputs of the heads, concatenated, [B, S, N D]; and AttentionMaps, which a subclass can
-          omit unless they are to be returned.
+          omit without `context.return_attention`.
         """
         query, key, value = self.project_to_heads(x, context)
         return self.attend(query, key, value, context)

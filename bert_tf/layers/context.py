@@ -1,4 +1,4 @@
-"""The facts about a batch that all layers read, besides their input.
+"""The context of a batch, and the bias of its attention.
 
 Shape legend: B batch, S sequence, H hidden, N heads, D head width.
 """
@@ -31,7 +31,7 @@ NO_SEEDS = LayerSeeds(None, None, None)  # A call outside of training.
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchContext:
-    """What the layers know about a batch, besides their input.
+    """The facts about a batch that all layers read, besides their input.
 
     Attributes:
       bias: float32 [B, 1, 1, S] or [B, 1, S, S], added to the attention scores.

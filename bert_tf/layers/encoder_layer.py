@@ -85,7 +85,7 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
           x, context: See `call`.
 
         Returns:
-          [B, S, H]; and AttentionMaps, which a subclass can omit unless they are to be returned.
+          [B, S, H]; and AttentionMaps, which a subclass can omit without `return_attention`.
         """
         heads, maps = self.attention(x, context)
         return self.attention_output(heads), maps
