@@ -80,7 +80,8 @@ class EinsumLayer(FastLayer):
     def attend(self, x, context):
         """Computes multi-head self-attention; see EncoderLayer.
 
-        It projects the outputs of the heads without joining them first: XLA would copy them for that.
+        It does not join the outputs of the heads before their projection, for which XLA would copy
+        them.
         """
         heads, maps = self.attention.call(x, context)  # [B, S, N, D]
         projection = self.attention_output

@@ -42,10 +42,10 @@ class Line(tf_keras.Model):
         return features["x"] * self.kernel
 
 
-mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs, counts=lambda features: 1))
+mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs))
 mean_root = TotalLoss(
     Term(  # Finite at 0, where its gradient is not.
-        "loss", lambda outputs, features: tf.sqrt(outputs), counts=lambda features: 1
+        "loss", lambda outputs, features: tf.sqrt(outputs)
     )
 )
 
@@ -175,8 +175,8 @@ def make_classifier(strategy, dropout, **options):
         )
 
     loss = TotalLoss(
-        Term("loss", mean_of_power(1), counts=lambda features: 1),
-        Term("square", mean_of_power(2), counts=lambda features: 1, factor=0.0),
+        Term("loss", mean_of_power(1)),
+        Term("square", mean_of_power(2), factor=0.0),
     )
     return Training(Trainer(strategy, model, optimizer, loss, **options), model, optimizer)
 
