@@ -22,12 +22,12 @@ bert_tf.errors bert_tf.processor bert_tf.tensorflow_messages bert_tf.variables
 bert_tf.files bert_tf.huggingface_config bert_tf.saved_objects
 bert_tf.latest_checkpoint bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization \
     bert_tf.optimization
-bert_tf.losses bert_tf.analysis bert_tf.tasks
+bert_tf.losses bert_tf.tasks
 bert_tf.keras_model bert_tf.litert bert_tf.model_folder
 bert_tf.encoder bert_tf.checkpoints
 bert_tf.models bert_tf.fast
 bert_tf.pretrained bert_tf.techniques bert_tf.served_models
-bert_tf.compression bert_tf.export bert_tf.serving
+bert_tf.techniques.compression bert_tf.export bert_tf.serving
 bert_tf bert_tf.cli
 data_prep data_prep.compilation data_prep.processes data_prep.reading
 data_prep.records data_prep.vocabulary
