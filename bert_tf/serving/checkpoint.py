@@ -68,7 +68,8 @@ def load_servable(
     vocab_file,
     *,
     static_length=False,
-    layers=None,
+    layer="matrix",
+    remove_padding=True,
     dtype="float32",
     argument="init_checkpoint",
 ):
@@ -80,7 +81,8 @@ def load_servable(
       config: BertConfig.
       vocab_file: str. Path of the vocab.txt.
       static_length: bool. See Servable.
-      layers: str. See Fast; None for "unpadded", or "padded" with static lengths.
+      layer: str. See Fast.
+      remove_padding: bool. See Fast; without effect if lengths are static.
       dtype: str. Policy of Keras for the encoder.
       argument: str. Name of the argument with the path, for error messages.
 
@@ -101,13 +103,20 @@ def load_servable(
         vocab_file, metadata.do_lower_case, path, config, metadata.strip_accents
     )
     fast = Fast(
-        layers or ("padded" if static_length else "unpadded"),
+        layer,
+        remove_padding and not static_length,
         last_where_read=True,
         float32_scores=True,
     )
     model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
     report = load_pretrained(model, directory)
     _check_complete(kind, report, path, argument)
+    metadata = _describe_weights(metadata, report, directory)
+    return served_model(model, tokenizer, metadata, static_length=static_length)
+
+
+def _describe_weights(metadata, report, directory):
+    """Returns TaskMetadata that also name the heads whose weights a ModelDirectory has."""
     # The head for ALBERT's sentence order has the same variables; the run.json of its training
     # tells it apart.
     has_next_sentence = (
@@ -115,12 +124,11 @@ def load_servable(
         and not any(name.startswith(MaskedLM.unused_variables) for name in report.missing)
         and directory.run_settings.get("objective") != SENTENCE_ORDER
     )
-    metadata = dataclasses.replace(
+    return dataclasses.replace(
         metadata,
         has_pooler=not any(name.startswith(POOLER) for name in report.missing),
         next_sentence=bool(has_next_sentence),
     )
-    return served_model(model, tokenizer, metadata, static_length=static_length)
 
 
 def _check_complete(kind, report, path, argument):

@@ -77,7 +77,7 @@ def _make_predictor(settings, strategy, layers):
     with strategy.scope():
         encoder = FastEncoder(
             settings.model.config,
-            Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
+            Fast(remove_padding=is_dynamic, one_hot=settings.use_one_hot_embeddings),
             dtype=DTYPE_POLICIES[settings.mixed_precision],
         )
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
