@@ -22,12 +22,64 @@ import safetensors.numpy
 
 from bert_tf import files
 from bert_tf.checkpoints.adapters import SCALE, A, B
-from bert_tf.checkpoints.file_keys import ADAPTER_CONFIG
+from bert_tf.checkpoints.file_keys import ORIGIN, TRAINING, FileKeys
 from bert_tf.checkpoints.huggingface import canonical_name, to_huggingface_key
 from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
 from bert_tf.files import new_files, read_json_object
 from bert_tf.variables import EMBEDDING_PROJECTION, POOLER
+
+# adapter_config.json of PEFT.
+ADAPTER_CONFIG = FileKeys(
+    followed=(
+        "base_model_name_or_path",
+        "r",
+        "lora_alpha",
+        "rank_pattern",
+        "alpha_pattern",
+        "use_rslora",
+        "task_type",
+    ),
+    fixed={
+        "peft_type": ("LORA",),
+        "use_dora": (False,),
+        "lora_bias": (False,),
+        "fan_in_fan_out": (False,),
+        "use_qalora": (False,),
+        "ensure_weight_tying": (False,),
+        "init_lora_weights": (True, False, "gaussian", "orthogonal"),
+        "loftq_config": ({},),
+        "layer_replication": (),
+        "megatron_config": (),
+        "trainable_token_indices": (),
+        "target_parameters": (),
+        "alora_invocation_tokens": (),
+        "arrow_config": (),
+        "kasa_config": (),
+        "use_bdlora": (),
+        "monteclora_config": (),
+        "velora_config": (),
+    },
+    ignored={
+        "the names of the tensors show it": (
+            "target_modules",
+            "exclude_modules",
+            "layers_to_transform",
+            "layers_pattern",
+            "modules_to_save",
+            "bias",
+        ),
+        TRAINING: (
+            "lora_dropout",
+            "inference_mode",
+            "eva_config",
+            "corda_config",
+            "lora_ga_config",
+        ),
+        ORIGIN: ("peft_version", "revision", "auto_mapping"),
+        "without the setting that uses it": ("megatron_core", "qalora_group_size"),
+    },
+)
 
 CONFIG_NAME = "adapter_config.json"
 WEIGHTS_NAME = "adapter_model.safetensors"

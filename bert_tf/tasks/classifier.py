@@ -24,6 +24,7 @@ class Classifier(Kind):
         "window_pooling": None,
         "window_stride": None,
         "max_windows": None,
+        "activation": None,
     }
     may_give_number = True
 
@@ -34,7 +35,10 @@ class Classifier(Kind):
         )
         was_cut = were_cut(rows)
         if not metadata.labels:
-            return {"value": logits[:, 0], "was_cut": was_cut}
+            value = logits[:, 0]
+            if metadata.activation:
+                value = 0.5 * (1 + np.tanh(0.5 * value))
+            return {"value": value, "was_cut": was_cut}
         names = encode_strings([metadata.labels] * len(rows), len(metadata.labels))
         if metadata.multi_label:
             return {

@@ -19,6 +19,7 @@ class Encoder(Kind):
         "has_pooler": True,
         "sentence_pooling": None,
         "normalize": None,
+        "truncate_dim": None,
     }
     unused_variables = (POOLER,)
     per_position: ClassVar = {"sequence_output": -2}
@@ -54,7 +55,7 @@ class Encoder(Kind):
         if metadata.sentence_pooling:
             answer["sentence_embedding"] = pool_tokens(
                 sequence, mask, metadata.sentence_pooling, metadata.normalize
-            )
+            )[:, : metadata.truncate_dim]
         return answer
 
     def json_rows(self, outputs):
