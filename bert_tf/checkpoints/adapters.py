@@ -13,10 +13,7 @@ import functools
 import hashlib
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 
-from bert_tf import files
 from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
@@ -62,10 +59,12 @@ def write(path, tensors, heads):
         before training.
       heads: Canonical names of the tensors that were trained together with the adapters.
     """
+    from bert_tf.checkpoints.safetensors_file import to_bytes
+
     names = sorted({*heads, *(name for name in tensors if name.endswith((A, B)))})
     scale = float(tensors[SCALE].read())
     values = {name: np.ascontiguousarray(tensors[name].read()) for name in names}
-    content = safetensors.numpy.save(
+    content = to_bytes(
         values, {"format": FORMAT, SCALE: repr(scale), DIGEST: _digest(tensors, names)}
     )
     with new_file(path, "wb") as file:
@@ -80,19 +79,15 @@ def apply_adapter_file(checkpoint, path):
       InputError: If the file does not exist, is not one of `write`, or the checkpoint is not the
         one that the adapters were trained on.
     """
-    with files.at(path).local_copy() as local:
-        try:
-            with safetensors.safe_open(local, framework="numpy") as file:
-                keys = file.keys()
-                metadata = file.metadata() or {}
-                values = {
-                    key: check_weights(f"`adapter`={path}", key, file.get_tensor(key))
-                    for key in keys
-                }
-        except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(
-                f"`adapter`={path}: is not a safetensors file, or is corrupted: {error}"
-            ) from error
+    from bert_tf.checkpoints.safetensors_file import open_file
+
+    subject = f"`adapter`={path}"
+    with open_file(path, subject) as file:
+        metadata = file.metadata() or {}
+        values = {
+            key: check_weights(subject, key, file.get_tensor(key))
+            for key in file.keys()  # noqa: SIM118, not a dict
+        }
     scopes = {name.removesuffix(A) for name in values if name.endswith(A)}
     if metadata.get("format") != FORMAT:
         raise InputError(f"`adapter`={path}: does not contain adapters of these scripts")
