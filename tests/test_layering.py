@@ -19,12 +19,12 @@ MAX_LINES = 450  # Limit for a file.
 # bert_tf.cli, so that it imports no flags.
 ORDER = """
 bert_tf.errors bert_tf.notes bert_tf.processor bert_tf.tensorflow_messages bert_tf.variables
-bert_tf.files bert_tf.huggingface_config bert_tf.saved_objects
-bert_tf.latest_checkpoint bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization \
+bert_tf.files bert_tf.saved_objects bert_tf.checkpoints.huggingface_config
+bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization \
     bert_tf.optimization
 bert_tf.losses bert_tf.analysis bert_tf.tasks
-bert_tf.keras_model bert_tf.litert bert_tf.model_folder
-bert_tf.encoder bert_tf.checkpoints
+bert_tf.keras_model bert_tf.litert bert_tf.checkpoints
+bert_tf.encoder
 bert_tf.models bert_tf.fast
 bert_tf.pretrained bert_tf.techniques bert_tf.served_models
 bert_tf.compression bert_tf.export bert_tf.serving
@@ -76,7 +76,13 @@ LATE_IMPORTS = {
     "run.training.plots": {"matplotlib"},
     "run.finetuning.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
-    "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
+    "bert_tf.checkpoints.saved_models": {"google", "tensorflow"},
+    "bert_tf.checkpoints.model_garden": {"tensorflow"},
+    # These modules import TensorFlow or safetensors.
+    "bert_tf.checkpoints.adapters": {"bert_tf.checkpoints.safetensors_file"},
+    "bert_tf.checkpoints.huggingface": {"bert_tf.checkpoints.safetensors_file"},
+    "bert_tf.checkpoints.origin": {"bert_tf.checkpoints.tensorflow_file"},
+    "bert_tf.checkpoints.original": {"bert_tf.checkpoints.tensorflow_file"},
     # These modules import TensorFlow.
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},
     "run.inference.predict": {"bert_tf.serving.checkpoint"},

@@ -17,17 +17,15 @@ import os
 import re
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 
 from bert_tf import files
 from bert_tf.checkpoints.adapters import SCALE, A, B
 from bert_tf.checkpoints.file_keys import ORIGIN, TRAINING, FileKeys
-from bert_tf.checkpoints.huggingface import canonical_name, to_huggingface_key
+from bert_tf.checkpoints.huggingface_keys import TRANSPOSED, canonical_name, to_huggingface_key
 from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
 from bert_tf.files import new_files, read_json_object
-from bert_tf.variables import EMBEDDING_PROJECTION, POOLER
+from bert_tf.variables import POOLER
 
 # adapter_config.json of PEFT.
 ADAPTER_CONFIG = FileKeys(
@@ -95,9 +93,6 @@ TASK_TYPES = {
     "encoder": "FEATURE_EXTRACTION",
 }
 _MATRIX = re.compile(r"(.+)\.lora_(?:embedding_)?([AB])(?:\.weight)?")
-# Ends of the canonical names of matrices that are [out, in] in the file; embeddings are not, but
-# their adapters are.
-_TRANSPOSED = ("/kernel", EMBEDDING_PROJECTION)
 # Copies of modules_to_save that PEFT adds with bias="all".
 _COPY = re.compile(r"\.(original_module|modules_to_save)\.")
 
@@ -199,7 +194,7 @@ def read(folder):
             matrices.setdefault(match[1], {})[match[2]] = value
         elif not _is_copy(name, key, values):
             canonical = _get_canonical_name(name, path)
-            tensors[canonical] = value.T if canonical.endswith(_TRANSPOSED) else value
+            tensors[canonical] = value.T if canonical.endswith(TRANSPOSED) else value
     base = config.get("base_model_name_or_path")
     return PeftAdapter(
         path=folder,
@@ -218,17 +213,12 @@ def _read_tensors(path):
     """Returns the float32 arrays of a safetensors file by key, and its metadata."""
     if not files.at(path).exists():
         raise InputError(f"{path}: does not exist; save the adapter with safe_serialization=True")
-    with files.at(path).local_copy() as local:
-        try:
-            with safetensors.safe_open(local, framework="numpy") as file:
-                values = {
-                    key: check_weights(path, key, file.get_tensor(key)) for key in [*file.keys()]
-                }
-                return values, file.metadata() or {}
-        except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(
-                f"{path}: is not a safetensors file, or is corrupted: {error}"
-            ) from error
+    from bert_tf.checkpoints.safetensors_file import open_file
+
+    file = open_file(path)
+    keys = file.keys()
+    values = {key: check_weights(path, key, file.get_tensor(key)) for key in keys}
+    return values, file.metadata() or {}
 
 
 def _is_copy(name, key, values):
@@ -265,7 +255,7 @@ def _get_update(module, pair, config, path):
         config.get("alpha_pattern"), module, config.get("lora_alpha", DEFAULT_ALPHA)
     )
     divisor = math.sqrt(rank) if config.get("use_rslora") else rank
-    if _get_canonical_name(f"{module}.weight", path).endswith((*_TRANSPOSED, "_embeddings")):
+    if _get_canonical_name(f"{module}.weight", path).endswith((*TRANSPOSED, "_embeddings")):
         return LowRank(alpha / divisor, pair["A"].T, pair["B"].T)
     return LowRank(alpha / divisor, pair["B"], pair["A"])
 
@@ -301,6 +291,8 @@ def write(folder, tensors, saved, *, kind, base):
     Returns:
       int. Size of the weights in bytes.
     """
+    from bert_tf.checkpoints.safetensors_file import to_bytes
+
     scopes = sorted(name.removesuffix(A) for name in tensors if name.endswith(A))
     modules = {scope: _get_module(f"{scope}/kernel") for scope in scopes}
     values = {}
@@ -323,7 +315,7 @@ def write(folder, tensors, saved, *, kind, base):
         "bias": "none",
         "inference_mode": True,
     }
-    content = safetensors.numpy.save(
+    content = to_bytes(
         {key: np.ascontiguousarray(value) for key, value in values.items()},
         {"format": "pt", DIGEST: compute_digest(tensors, [f"{scope}/kernel" for scope in scopes])},
     )

@@ -13,10 +13,10 @@ import statistics
 import tensorflow as tf
 
 from bert_tf import files
+from bert_tf.checkpoints.training_run import TRIAL_FILE, find_latest_checkpoint
 from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
 from run.finetuning import job
 from run.finetuning.settings import SEARCH_FOLDER, format_number
 from run.techniques.settings import TrainedWeightsSettings

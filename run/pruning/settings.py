@@ -6,9 +6,9 @@ Scripts define flags from it, without TensorFlow.
 import dataclasses
 from typing import ClassVar
 
+from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import has_run
 from run.finetuning.settings import (
     FineTunedSettings,
     TuningSettings,

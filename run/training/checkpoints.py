@@ -7,15 +7,15 @@ import re
 import tensorflow as tf
 
 from bert_tf import files, optimization
-from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import (
+from bert_tf.checkpoints.training_run import (
+    BEST_FOLDER,
     RUN_NAME,
     STATE_FILE,
     create_state_error,
     find_latest_checkpoint,
     list_checkpoints,
 )
-from bert_tf.model_folder import BEST_FOLDER
+from bert_tf.errors import InputError
 
 # In the directory of a run with adapters: the weights that it trained, in PEFT's format.
 ADAPTER_FOLDER = "adapter"

@@ -4,8 +4,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import export
+from bert_tf.checkpoints import task_metadata
 from bert_tf.export import litert
-from bert_tf.model_folder import task_metadata
 from tests import toy_servables
 
 

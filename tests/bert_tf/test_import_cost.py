@@ -29,7 +29,7 @@ FREE_OF_FLAGS_TOO = (
     "bert_tf.errors",
     "bert_tf.files",
     "bert_tf.litert.model",
-    "bert_tf.model_folder",
+    "bert_tf.checkpoints.directory",
     "bert_tf.tasks",
     "bert_tf.tokenization",
     "bert_tf.tokenization.unicode_rules",

@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.checkpoints.training_run import find_latest_checkpoint, has_run
 from bert_tf.errors import InputError
 from bert_tf.files.local import Local
-from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
 from run.training import checkpoints, loop, preemption

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from bert_tf.checkpoints import ModelDirectory
+from bert_tf.checkpoints.tokenizers import TokenizerFiles, save_tokenizer, to_vocab_txt
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TokenizerFiles, find_tokenizer, read_tokenizer_json_vocabulary
-from bert_tf.model_folder.model_files import save_tokenizer
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "##n", "a"]
@@ -82,16 +82,16 @@ WORDPIECE = {
 )
 def test_sources_of_the_casing(written, contents, expected):
     folder = written(**contents)
-    found = find_tokenizer(folder)
+    found = ModelDirectory.open(folder).tokenizer
     source = expected[2] and f"{folder}/{expected[2]}"
     assert (found.do_lower_case, found.strip_accents, found.casing_from) == (*expected[:2], source)
 
 
 def test_vocab_txt_takes_precedence_over_tokenizer_json(written):
     folder = written(tokenizer_json={"normalizer": BERT_NORMALIZER})
-    assert find_tokenizer(folder).vocab_file == f"{folder}/tokenizer.json"
+    assert ModelDirectory.open(folder).tokenizer.vocab_file == f"{folder}/tokenizer.json"
     written(vocab_txt="")
-    assert find_tokenizer(folder).vocab_file == f"{folder}/vocab.txt"
+    assert ModelDirectory.open(folder).tokenizer.vocab_file == f"{folder}/vocab.txt"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_saved_tokenizer_is_found_again(
         TokenizerFiles(f"{source}/tokenizer.json", do_lower_case, strip_accents),
         **settings,
     )
-    found = find_tokenizer(str(tmp_path))
+    found = ModelDirectory.open(str(tmp_path)).tokenizer
     assert (found.do_lower_case, found.strip_accents) == (do_lower_case, strip_accents)
     assert found.vocab_file == str(tmp_path / "vocab.txt")
     assert read_vocabulary(found.vocab_file) == PIECES
@@ -148,7 +148,7 @@ def test_a_saved_tokenizer_is_found_again(
 def test_tokenizers_that_are_not_supported(written, contents, message):
     folder = written(**contents)
     with pytest.raises(InputError, match=message) as caught:
-        find_tokenizer(folder)
+        _ = ModelDirectory.open(folder).tokenizer
     assert str(caught.value).startswith(folder)
 
 
@@ -171,5 +171,5 @@ def test_tokenizers_that_are_not_supported(written, contents, message):
 def test_vocabularies_that_are_not_supported(written, model, message):
     path = f"{written(tokenizer_json={'model': model})}/tokenizer.json"
     with pytest.raises(InputError, match=message) as caught:
-        read_tokenizer_json_vocabulary(path)
+        to_vocab_txt(path)
     assert str(caught.value).startswith(path)

@@ -5,10 +5,8 @@ The files in its directory describe the pooling of the encoder's outputs.
 
 import os
 
-from bert_tf import files
+from bert_tf.checkpoints.origin import Origin
 from bert_tf.errors import InputError, name_file
-from bert_tf.files import read_json, read_json_object
-from bert_tf.model_folder.directories import find_file
 from bert_tf.tasks.metadata import SENTENCE_POOLINGS, TaskMetadata
 
 MODULES_NAME = "modules.json"
@@ -26,19 +24,26 @@ POOLINGS = {
 }
 
 
-def read_sentence_transformer(checkpoint):
-    """Reads the TaskMetadata of an encoder from modules.json and the files that it names.
+class SentenceTransformers(Origin):
+    """sentence-transformers, which adds its modules to a directory of Hugging Face."""
 
-    None without modules.json.
+    is_for_serving = True
 
-    Raises:
-      InputError: If a file is corrupted, or if this project does not support a module or the
-        pooling, with the path.
-    """
-    path = find_file(checkpoint, MODULES_NAME)
-    if path is None:
-        return None
-    modules = read_json(path)
+    def read_task(self, directory):
+        """Reads the TaskMetadata of an encoder from modules.json and the files that it names.
+
+        None without modules.json. This project does not support all modules and poolings.
+        """
+        path = directory.find(MODULES_NAME)
+        return None if path is None else _read_modules(directory, path)
+
+
+SENTENCE_TRANSFORMERS = SentenceTransformers()
+
+
+def _read_modules(directory, path):
+    """Returns the TaskMetadata of a modules.json."""
+    modules = directory.read_json(path)
     folder = os.path.dirname(path)
     if not isinstance(modules, list) or not all(
         isinstance(module, dict) and isinstance(module.get("path"), str) for module in modules
@@ -50,10 +55,10 @@ def read_sentence_transformer(checkpoint):
             f"{path}: the modules are {', '.join(kinds) or 'none'}; only Transformer, Pooling, and "
             "Normalize, in this order, are supported"
         )
-    _check_prompt(os.path.join(folder, PROMPTS_NAME))
-    settings = find_file(checkpoint, *TRANSFORMER_NAMES)
-    values = read_json_object(settings) if settings else {}
-    pooling = _read_pooling(os.path.join(folder, modules[1]["path"], "config.json"))
+    _check_prompt(directory, directory.find(PROMPTS_NAME))
+    settings = directory.find(*TRANSFORMER_NAMES)
+    values = directory.read_json_object(settings) if settings else {}
+    pooling = _read_pooling(directory, os.path.join(folder, modules[1]["path"], "config.json"))
     with name_file(settings):
         return TaskMetadata(
             "encoder",
@@ -65,11 +70,12 @@ def read_sentence_transformer(checkpoint):
         )
 
 
-def _read_pooling(path):
+def _read_pooling(directory, path):
     """Returns the pooling in the config.json of a module, one of SENTENCE_POOLINGS."""
-    if not files.at(path).exists():
-        raise InputError(f"{path}: does not exist; download the complete directory")
-    values = read_json_object(path)
+    try:
+        values = directory.read_json_object(path)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: does not exist; download the complete directory") from error
     modes = values.get("pooling_mode")
     if modes is None:
         modes = [
@@ -85,9 +91,9 @@ def _read_pooling(path):
     return modes[0]
 
 
-def _check_prompt(path):
+def _check_prompt(directory, path):
     """Raises InputError if a text is only a part of the input that the model was trained with."""
-    prompt = read_json_object(path).get("default_prompt_name") if files.at(path).exists() else None
+    prompt = directory.read_json_object(path).get("default_prompt_name") if path else None
     if prompt is not None:
         raise InputError(
             f"{path}: default_prompt_name is {prompt!r}: only null is supported; remove it, and "

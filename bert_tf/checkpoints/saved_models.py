@@ -25,15 +25,16 @@ LAYER = "transformer/layer_{}/{}/kernel"
 
 
 def find_version(folder):
-    """Returns the directory of a SavedModel, or None.
+    """Returns the Folder of a SavedModel, or None.
 
     This is `folder` itself, or its subdirectory with the highest version.
     """
-    names = files.at(folder).names_if_dir()
-    versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
-    for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
-        if files.at(os.path.join(path, SAVED_MODEL_NAME)).is_file():
-            return path
+    if folder.has_file(SAVED_MODEL_NAME):
+        return folder
+    versions = sorted((int(name) for name in folder.names if name.isdecimal()), reverse=True)
+    for version in versions:
+        if folder.has_file(f"{version}/{SAVED_MODEL_NAME}"):
+            return folder.get_folder(str(version))
     return None
 
 
@@ -54,19 +55,22 @@ def read_variables(path):
     }
 
 
-def is_encoder(folder):
-    """Returns whether a directory is the SavedModel of an encoder of tf-models-official.
+def is_encoder(directory, folder):
+    """Returns whether a Folder is the SavedModel of an encoder of tf-models-official.
 
-    False for the exports of these scripts.
+    False for the exports of these scripts. `directory`: ModelDirectory that reads it.
     """
-    path = os.path.join(folder, SAVED_MODEL_NAME)
-    if not files.at(path).is_file() or files.at(os.path.join(folder, TASK_PATH)).is_file():
+    if not folder.has_file(SAVED_MODEL_NAME) or folder.has_file(TASK_PATH):
         return False
-    return WORDS in read_variables(path)
+    return WORDS in directory.read(read_variables, folder.join(SAVED_MODEL_NAME))
 
 
-def read_sizes(path):
-    """Reads the sizes of an encoder of tf-models-official from its saved_model.pb.
+def get_sizes(shapes, path):
+    """Returns the sizes of an encoder of tf-models-official.
+
+    Args:
+      shapes: Dict of name -> shape of its variables.
+      path: Path of its saved_model.pb, for the error message.
 
     Returns:
       Dict of field of BertConfig to int.
@@ -74,7 +78,6 @@ def read_sizes(path):
     Raises:
       InputError: If it is another model than a BERT, with the path.
     """
-    shapes = read_variables(path)
     query = LAYER.format(0, "self_attention/query")
     inner = LAYER.format(0, "intermediate")
     if not {
@@ -106,8 +109,6 @@ def read_casing(path):
 
     None without one.
     """
-    if not is_encoder(os.path.dirname(path)):
-        return None
     import tensorflow as tf
 
     prefix = os.path.join(os.path.dirname(path), VARIABLES_NAME)

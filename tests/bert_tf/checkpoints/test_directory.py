@@ -3,71 +3,71 @@
 import pytest
 from tensorflow.core.protobuf import saved_model_pb2
 
+from bert_tf.checkpoints import ModelDirectory, read_config
+from bert_tf.checkpoints.huggingface import HUGGING_FACE
+from bert_tf.checkpoints.saved_models import read_variables
 from bert_tf.errors import InputError
-from bert_tf.model_folder import (
-    check_loadable,
-    find_file,
-    list_directories,
-    read_config,
-    saved_models,
-    weights_in,
-)
-from bert_tf.model_folder.weights import is_hugging_face
 from tests.remote_folders import new_folder, put
 
 WORDS = "word_embeddings/embeddings"
+
+
+def list_folders(path):
+    """Returns the paths of the directories with the files of a model."""
+    return [folder.path for folder in ModelDirectory.open(path).folders]
 
 
 def test_directories_of_a_checkpoint(tmp_path, monkeypatch):
     run = str(tmp_path)
     best = str(tmp_path / "best")
     (tmp_path / "best").mkdir()
-    assert list_directories(run) == [run]
-    assert list_directories(f"{run}/") == [run]
-    assert list_directories(f"{run}/ckpt-7") == [run]
-    assert list_directories(f"{best}/ckpt-7") == [best, run]
-    assert list_directories(best) == [best, run]
+    assert list_folders(run) == [run]
+    assert list_folders(f"{run}/") == [run]
+    assert list_folders(f"{run}/ckpt-7") == [run]
+    assert list_folders(f"{best}/ckpt-7") == [best, run]
+    assert list_folders(best) == [best, run]
     monkeypatch.chdir(best)
-    assert list_directories("ckpt-7") == [".", run]
+    assert list_folders("ckpt-7") == [".", run]
     monkeypatch.chdir(run)
-    assert list_directories("ckpt-7") == ["."]
+    assert list_folders("ckpt-7") == ["."]
 
 
 def test_directories_of_a_remote_checkpoint():
     run = new_folder()
     put(f"{run}/vocab.txt", "a")
-    assert list_directories(f"{run}/best/ckpt-7") == [f"{run}/best", run]
-    assert find_file(f"{run}/best/ckpt-7", "task.json", "vocab.txt") == f"{run}/vocab.txt"
-    assert find_file(f"{run}/best/ckpt-7", "task.json") is None
+    directory = ModelDirectory.open(f"{run}/best/ckpt-7")
+    assert [folder.path for folder in directory.folders] == [f"{run}/best", run]
+    assert directory.find("task.json", "vocab.txt") == f"{run}/vocab.txt"
+    assert directory.find("task.json") is None
 
 
 @pytest.mark.parametrize(
-    ("names", "weights", "is_theirs"),
+    ("names", "weights"),
     [
-        (("model.safetensors", "pytorch_model.bin"), "model.safetensors", True),
+        (("model.safetensors", "pytorch_model.bin"), "model.safetensors"),
         (
             ("model.safetensors.index.json", "model-00001-of-00002.safetensors"),
             "model.safetensors.index.json",
-            True,
         ),
-        (("model.safetensors", "checkpoint", "ckpt-3.index"), "model.safetensors", False),
+        (("model.safetensors", "checkpoint", "ckpt-3.index"), "ckpt-3"),
         (
             ("model.safetensors", "checkpoint"),
             "model.safetensors",
-            True,
         ),  # a file that was left behind
-        (("pytorch_model.bin", "bert_model.ckpt.index"), "pytorch_model.bin", False),
-        (("tf_model.h5",), "tf_model.h5", True),
-        (("bert_model.ckpt.index",), None, False),
+        (("pytorch_model.bin", "bert_model.ckpt.index"), "bert_model.ckpt"),
+        (("tf_model.h5",), "tf_model.h5"),
+        (("bert_model.ckpt.index",), "bert_model.ckpt"),
     ],
 )
-def test_weights_in_a_directory(tmp_path, names, weights, is_theirs):
+def test_weights_in_a_directory(tmp_path, names, weights):
     for name in names:
         (tmp_path / name).write_text(
             'model_checkpoint_path: "ckpt-3"' if name == "checkpoint" else ""
         )
-    assert weights_in(str(tmp_path)) == (weights and f"{tmp_path}/{weights}")
-    assert is_hugging_face(str(tmp_path)) == is_theirs
+    directory = ModelDirectory.open(tmp_path)
+    origin = directory.weights_origin
+    assert origin.find_weights(directory) == f"{tmp_path}/{weights}"
+    assert (origin is HUGGING_FACE) == ("ckpt" not in weights)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_files_of_keras(tmp_path, name, message):
         with pytest.raises(
             InputError, match=rf"^{tmp_path}/{name}: is a file of Keras, which is .*; {message}"
         ):
-            check_loadable(path)
+            ModelDirectory.open(path).check_loadable()
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "pytorch_model.bin.index.json"])
@@ -102,14 +102,14 @@ def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
         with pytest.raises(
             InputError, match=rf"{name}: is a pickle, .* with transformers: AutoModelForPreTraining"
         ):
-            check_loadable(path)
+            ModelDirectory.open(path).check_loadable()
     (tmp_path / "config.json").write_text('{"architectures": ["BertForQuestionAnswering"]}')
     with pytest.raises(
         InputError, match=r"transformers: BertForQuestionAnswering\.from_pretrained\(OLD_DIR\)"
     ):
-        check_loadable(str(tmp_path))
+        ModelDirectory.open(str(tmp_path)).check_loadable()
     (tmp_path / "model.safetensors").touch()
-    check_loadable(str(tmp_path))
+    ModelDirectory.open(str(tmp_path)).check_loadable()
 
 
 def test_an_export_is_no_checkpoint(tmp_path):
@@ -117,10 +117,10 @@ def test_an_export_is_no_checkpoint(tmp_path):
     with pytest.raises(
         InputError, match=r"export: is an export, for run\.predict and bert_tf\.load; set its"
     ):
-        check_loadable(f"{tmp_path}/export")
+        ModelDirectory.open(f"{tmp_path}/export").check_loadable()
     put(f"{tmp_path}/export/ckpt-3.index", "x")  # A run can be exported to its own directory.
     put(f"{tmp_path}/export/checkpoint", 'model_checkpoint_path: "ckpt-3"')
-    check_loadable(f"{tmp_path}/export")
+    ModelDirectory.open(f"{tmp_path}/export").check_loadable()
 
 
 def test_variables_of_a_saved_model(tmp_path):
@@ -131,9 +131,9 @@ def test_variables_of_a_saved_model(tmp_path):
         variable.shape.dim.add(size=size)
     path = tmp_path / "saved_model.pb"
     path.write_bytes(saved_model.SerializeToString())
-    assert saved_models.read_variables(str(path)) == {WORDS: [30522, 8]}
-    assert saved_models.is_encoder(str(tmp_path))
+    assert read_variables(str(path)) == {WORDS: [30522, 8]}
+    assert ModelDirectory.open(tmp_path).is_garden_encoder
     with pytest.raises(InputError, match=f"^{path}: only SavedModels of BERT encoders"):
         read_config(str(path))  # As for the ALBERT of TF Hub.
     path.write_bytes(b"\xff" * 100)
-    assert saved_models.read_variables(str(path)) == {}
+    assert read_variables(str(path)) == {}

@@ -121,15 +121,18 @@ def check_fixed(values, fixed, scope=""):
             )
 
 
-def to_bert(values):
+def to_bert(values, model_type):
     """Returns the dict of a config.json with the values of BertConfig for its keys.
 
     Other keys are unchanged.
 
+    Args:
+      values: Dict.
+      model_type: str. Result of `check_model_type`.
+
     Raises:
       InputError: If this project does not support the model, with the key.
     """
-    model_type = check_model_type(values)
     check_fixed(values, FIXED_SETTINGS)
     if model_type == DISTILBERT:
         values = {DISTILBERT_KEYS.get(name, name): value for name, value in values.items()}

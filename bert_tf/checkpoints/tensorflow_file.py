@@ -6,24 +6,18 @@ attributes. Its files also contain a graph of the saved objects with the name of
 """
 
 import contextlib
-import os
 
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_weights
+from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
-from bert_tf.files import check_no_pattern, new_files
-from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_NAME
+from bert_tf.files import check_no_pattern
 
-KIND = "TF1 checkpoint"
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # In keys of Keras's older and its newer optimizers.
 OPTIMIZER_STATE = ("/.OPTIMIZER_SLOT/", "/_variables/")
-OPTIMIZER_SUFFIXES = ("/adam_m", "/adam_v")  # Slots of the original's AdamWeightDecayOptimizer.
-GLOBAL_STEP = "global_step"
-CHECKPOINT_NAME = "bert_model.ckpt"  # The prefix in the original's published archives.
 
 
 class TensorFlowFile:
@@ -94,47 +88,19 @@ class TensorFlowFile:
             raise InputError(f"{self.prefix}: the checkpoint cannot be read: {reason}") from error
 
 
-def read(file):
-    """Reads a TensorFlowFile of the original or of `write`, without optimizer slots."""
-    tensors = {
-        name: file.tensor(name)
-        for name in file
-        if name != GLOBAL_STEP and not name.endswith(OPTIMIZER_SUFFIXES)
-    }
-    return Checkpoint(file.prefix, KIND, tensors)
-
-
-def write(folder, tensors, config):
-    """Writes `bert_model.ckpt` and `bert_config.json`, as in the original's archives.
-
-    The checkpoint has no optimizer slots.
-
-    `tf.train.load_checkpoint` and the Saver of TensorFlow 1 can read it.
+def write_tensors(prefix, tensors):
+    """Writes a checkpoint with variable names, as TensorFlow 1 does.
 
     Args:
-      folder: Output directory; created if it does not exist. Existing files with these names are
-        overwritten.
-      tensors: Dict of canonical name to StoredTensor. All are in memory at the same time, once.
-      config: BertConfig of the model.
-
-    Returns:
-      Tuple of str. Sorted names of tensors that the format does not support: empty.
+      prefix: str. Local path.
+      tensors: Dict of name to StoredTensor. All are in memory at the same time, once.
     """
     names = sorted(tensors)
     # tf.constant would also keep the NumPy array.
     values = [tf.identity(tensors[name].read()) for name in names]
-    with new_files(folder) as unfinished:
-        tf.raw_ops.SaveV2(
-            prefix=os.path.join(unfinished, CHECKPOINT_NAME),
-            tensor_names=names,
-            shape_and_slices=[""] * len(names),
-            tensors=values,
-        )
-        write_config(unfinished, config)
-    return ()
-
-
-def write_config(folder, config):
-    """Writes `bert_config.json` to a directory."""
-    with open(os.path.join(folder, CONFIG_NAME), "w", encoding="utf-8") as file:
-        file.write(config.to_json())
+    tf.raw_ops.SaveV2(
+        prefix=prefix,
+        tensor_names=names,
+        shape_and_slices=[""] * len(names),
+        tensors=values,
+    )

@@ -2,8 +2,8 @@ import os
 
 import pytest
 
+from bert_tf.checkpoints.training_run import find_latest_checkpoint, list_checkpoints
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import find_latest_checkpoint, list_checkpoints
 
 COMPLETE = b"\x57\xfb\x80\x8b\x24\x75\x47\xdb"  # The last bytes of an index.
 NAMED = (

@@ -9,11 +9,10 @@ from official.core.train_utils import serialize_config
 from official.nlp.configs import bert, encoders
 from official.nlp.tasks import masked_lm
 
+from bert_tf.checkpoints import ModelDirectory, read_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_config, read_config
-from bert_tf.model_folder.task_metadata import read_hugging_face_task
-from tests.bert_tf.model_folder.conftest import HUGGING_FACE, SMALL, describe
+from tests.bert_tf.checkpoints.conftest import HUGGING_FACE, SMALL, describe
 
 EXACT = dataclasses.replace(SMALL, hidden_act="gelu_exact")
 GARDEN = (
@@ -37,7 +36,7 @@ def test_hugging_face_settings_without_effect_are_ignored(written):
         }
     )
     assert (
-        read_config(find_config(folder))
+        ModelDirectory.open(folder).config
         == BertConfig.from_json_file(f"{folder}/config.json")
         == EXACT
     )
@@ -63,7 +62,7 @@ def test_hugging_face_settings_without_effect_are_ignored(written):
     ],
 )
 def test_hugging_face_settings_that_are_not_supported(written, key, value, message):
-    path = find_config(written(config_json=HUGGING_FACE | {key: value}))
+    path = ModelDirectory.open(written(config_json=HUGGING_FACE | {key: value})).config_path
     with pytest.raises(InputError, match=f"^{path}: {message}"):
         read_config(path)
 
@@ -77,13 +76,16 @@ def test_weights_determine_the_format_of_a_config_without_marks(written):
 
 def test_weights_determine_which_config_takes_precedence(written):
     folder = written(bert_config_json=SMALL.to_json(), config_json=HUGGING_FACE)
-    assert os.path.basename(find_config(folder)) == "bert_config.json"
-    assert os.path.basename(find_config(f"{folder}/model.safetensors")) == "config.json"
+    assert os.path.basename(ModelDirectory.open(folder).config_path) == "bert_config.json"
+    assert (
+        os.path.basename(ModelDirectory.open(f"{folder}/model.safetensors").config_path)
+        == "config.json"
+    )
     written(model_safetensors="")
-    assert os.path.basename(find_config(folder)) == "config.json"
+    assert os.path.basename(ModelDirectory.open(folder).config_path) == "config.json"
     written(bert_model_ckpt_index="")
     os.rename(f"{folder}/bert_model_ckpt.index", f"{folder}/bert_model.ckpt.index")
-    assert os.path.basename(find_config(folder)) == "bert_config.json"
+    assert os.path.basename(ModelDirectory.open(folder).config_path) == "bert_config.json"
 
 
 def test_two_configs_of_different_sizes(written):
@@ -94,9 +96,9 @@ def test_two_configs_of_different_sizes(written):
         InputError,
         match=r"bert_config.json and config.json next to it are of models of different s",
     ):
-        find_config(folder)
+        _ = ModelDirectory.open(folder).config_path
     written(config_json="{")  # ignored
-    assert os.path.basename(find_config(folder)) == "bert_config.json"
+    assert os.path.basename(ModelDirectory.open(folder).config_path) == "bert_config.json"
 
 
 def test_configs_written_by_the_model_garden(tmp_path):
@@ -122,7 +124,7 @@ def test_configs_written_by_the_model_garden(tmp_path):
         ),
         str(tmp_path),
     )
-    assert read_config(find_config(str(tmp_path))) == dataclasses.replace(
+    assert ModelDirectory.open(str(tmp_path)).config == dataclasses.replace(
         SMALL,
         hidden_dropout_prob=0.2,
         attention_probs_dropout_prob=0.3,
@@ -130,7 +132,7 @@ def test_configs_written_by_the_model_garden(tmp_path):
         hidden_act="relu",
     )
     serialize_config(encoder, str(tmp_path / "encoder"))
-    assert read_config(find_config(str(tmp_path / "encoder"))).hidden_act == "relu"
+    assert ModelDirectory.open(str(tmp_path / "encoder")).config.hidden_act == "relu"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_configs_written_by_the_model_garden(tmp_path):
     ],
 )
 def test_model_garden_defaults_and_settings_without_effect(written, text, expected):
-    assert read_config(find_config(written(params_yaml=text))) == expected
+    assert ModelDirectory.open(written(params_yaml=text)).config == expected
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_model_garden_defaults_and_settings_without_effect(written, text, expect
     ],
 )
 def test_invalid_model_garden_configs(written, text, message):
-    path = find_config(written(params_yaml=text))
+    path = ModelDirectory.open(written(params_yaml=text)).config_path
     with pytest.raises(InputError, match=f"^{path}: {message}"):
         read_config(path)
 
@@ -192,8 +194,8 @@ CLASSIFIER, TAGGER = (
 def test_the_model_class_and_its_labels(written, values, task):
     folder = written(config_json=values)
     assert (
-        read_hugging_face_task(folder)
-        == read_hugging_face_task(f"{folder}/model.safetensors")
+        ModelDirectory.open(folder).task
+        == ModelDirectory.open(f"{folder}/model.safetensors").task
         == task
     )
 
@@ -216,4 +218,4 @@ def test_the_model_class_and_its_labels(written, values, task):
 def test_invalid_labels(written, values, message):
     folder = written(config_json=CLASSIFIER | values)
     with pytest.raises(InputError, match=f"^{folder}/config.json: {message}"):
-        read_hugging_face_task(folder)
+        _ = ModelDirectory.open(folder).task
