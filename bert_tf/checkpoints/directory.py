@@ -10,13 +10,20 @@ import functools
 import os
 import re
 
+from bert_tf import notes
 from bert_tf.checkpoints.folder import Folder
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
+from bert_tf.checkpoints.keras_hub import KERAS_HUB
 from bert_tf.checkpoints.model_garden import MODEL_GARDEN
 from bert_tf.checkpoints.original import ORIGINAL
+from bert_tf.checkpoints.peft import PEFT
 from bert_tf.checkpoints.saved_models import find_version, is_encoder
 from bert_tf.checkpoints.sentence_transformers import SENTENCE_TRANSFORMERS
-from bert_tf.checkpoints.tokenizers import TokenizerFiles, to_vocab_txt
+from bert_tf.checkpoints.tokenizers import (
+    TokenizerFiles,
+    describe_vocabulary_difference,
+    to_vocab_txt,
+)
 from bert_tf.checkpoints.training_run import RUN_FILE, TRAINING_RUN
 from bert_tf.errors import InputError
 from bert_tf.files import check_json_object, read_bytes, read_json
@@ -27,6 +34,8 @@ from bert_tf.variables import get_shapes
 # the weights is first, and the others are asked in reverse order.
 ORIGINS = (
     TRAINING_RUN,
+    KERAS_HUB,
+    PEFT,
     SENTENCE_TRANSFORMERS,
     HUGGING_FACE,
     MODEL_GARDEN,
@@ -182,6 +191,8 @@ class ModelDirectory:
         for origin in sorted(self._origins, key=lambda origin: origin is not first):
             checkpoint = origin.read_weights(self, path)
             if checkpoint is not None:
+                for other in self._origins:
+                    checkpoint = other.adapt_weights(self, checkpoint)
                 return checkpoint
         raise InputError(
             f"{path}: the checkpoint does not contain a BERT of this project or of "
@@ -277,9 +288,21 @@ class ModelDirectory:
 
     @functools.cached_property
     def vocab_file(self):
-        """Path of the vocabulary; None if there is none."""
-        origins = reversed(self._origins)
-        return self.find(*(name for origin in origins for name in origin.vocabulary_names))
+        """Path of the vocabulary; None if there is none.
+
+        A tokenizer.json takes precedence over a vocab.txt, as in transformers 5.
+        """
+        names = [name for origin in self._origins for name in origin.vocabulary_names]
+        path = self.find(*names)
+        if path is None:
+            return None
+        for name in names[names.index(os.path.relpath(path, os.path.dirname(path))) + 1 :]:
+            other = os.path.join(os.path.dirname(path), name)
+            if self.find(name) == other:
+                difference = describe_vocabulary_difference(path, other)
+                if difference:
+                    notes.tell(f"{path} takes precedence over {name} next to it{difference}")
+        return path
 
     def check_run_vocabulary(self, argument, vocab_file):
         """Raises InputError if an explicit vocabulary differs from that of the model's run.

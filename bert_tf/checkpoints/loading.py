@@ -13,7 +13,12 @@ import tensorflow as tf
 from bert_tf import variables
 from bert_tf.checkpoints import adapters
 from bert_tf.checkpoints.directory import ModelDirectory
-from bert_tf.checkpoints.tensors import StoredTensor, check_settings, original_tensors
+from bert_tf.checkpoints.tensors import (
+    StoredTensor,
+    check_settings,
+    check_unused,
+    original_tensors,
+)
 from bert_tf.errors import InputError
 
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
@@ -84,7 +89,8 @@ def load_pretrained(model, path, *, leave=(), layers=()):
 
     Raises:
       InputError: If there is no supported checkpoint at `path`, if it lacks an encoder variable, or
-        if a shape, or a known activation or number of heads, differs. Then, nothing is loaded.
+        if a shape, or a known activation or number of heads, differs, or if it contains tensors of
+        an encoder or a head that no model of this project has. Then, nothing is loaded.
     """
     checkpoint = open_checkpoint(path)
     check_settings(
@@ -106,6 +112,13 @@ def load_pretrained(model, path, *, leave=(), layers=()):
         else:
             missing.append(name)
     _check_missing(missing, checkpoint)
+    used = {part for source in sources for part in source.parts}
+    unused = tuple(
+        sorted(
+            name for name in set(checkpoint.tensors) - used if not (layers and _LAYER.match(name))
+        )
+    )
+    check_unused([name for name in unused if name not in leave], checkpoint.path)
     # Read everything before assigning anything, since a file could be corrupted.
     values = [
         np.concatenate([checkpoint.tensors[part].read() for part in source.parts], axis=-1)
@@ -113,18 +126,11 @@ def load_pretrained(model, path, *, leave=(), layers=()):
     ]
     for source, value in zip(sources, values, strict=True):
         source.variable.assign(value)
-    used = {part for source in sources for part in source.parts}
     return LoadReport(
         path=checkpoint.path,
         loaded=tuple(source.name for source in sources),
         missing=tuple(missing),
-        unused=tuple(
-            sorted(
-                name
-                for name in set(checkpoint.tensors) - used
-                if not (layers and _LAYER.match(name))
-            )
-        ),
+        unused=unused,
     )
 
 

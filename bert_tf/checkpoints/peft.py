@@ -18,13 +18,19 @@ import re
 
 import numpy as np
 
-from bert_tf import files
+from bert_tf import files, notes
 from bert_tf.checkpoints.adapters import SCALE, A, B
 from bert_tf.checkpoints.file_keys import ORIGIN, TRAINING, FileKeys
+from bert_tf.checkpoints.folder import Folder
+from bert_tf.checkpoints.huggingface import HUGGING_FACE
+from bert_tf.checkpoints.huggingface_config import CONFIG_NAME as MODEL_CONFIG_NAME
 from bert_tf.checkpoints.huggingface_keys import TRANSPOSED, canonical_name, to_huggingface_key
+from bert_tf.checkpoints.huggingface_task import generic_labels
+from bert_tf.checkpoints.origin import Origin
 from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
 from bert_tf.files import new_files, read_json_object
+from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.variables import POOLER
 
 # adapter_config.json of PEFT.
@@ -168,6 +174,82 @@ class PeftAdapter:
             name: StoredTensor(list(value.shape), functools.partial(np.asarray, value))
             for name, value in self.tensors.items()
         }
+
+
+class Peft(Origin):
+    """PEFT: an adapter alone, whose base is another directory, or on top of the model next to it."""
+
+    def find_outer_folder(self, directory, folder):
+        """See Origin. The base of an adapter alone, whose config and tokenizer it has."""
+        base = _find_base(directory)
+        return Folder.read(base) if base else None
+
+    def find_weights(self, directory):
+        """See Origin."""
+        return directory.folder.join(WEIGHTS_NAME) if _is_alone(directory) else None
+
+    def check_weights(self, directory, path):
+        """See Origin. Rejects an adapter without a local base."""
+        if _find_base(directory) is None:
+            config_path = directory.folder.join(CONFIG_NAME)
+            base = directory.read_json_object(config_path).get("base_model_name_or_path")
+            raise InputError(
+                f"{config_path}: the base model, {base!r}, is not a local directory; download it, "
+                "and merge both with run.convert_checkpoint --input=BASE "
+                f"--adapter={directory.folder.path}"
+            )
+
+    def read_weights(self, directory, path):
+        """See Origin. The weights of the base."""
+        if not (_is_alone(directory) and path == directory.folder.join(WEIGHTS_NAME)):
+            return None
+        return type(directory).open(_find_base(directory)).checkpoint
+
+    def adapt_weights(self, directory, checkpoint):
+        """See Origin. Merges the adapter in the directory."""
+        if directory.name is not None or not directory.folder.has_file(CONFIG_NAME):
+            return checkpoint
+        adapter = read(directory.folder.path)
+        notes.tell(f"{adapter.path}: merging the adapter into {checkpoint.path}")
+        return dataclasses.replace(
+            checkpoint, tensors=adapter.apply(checkpoint.tensors, checkpoint.path)
+        )
+
+    def read_task(self, directory):
+        """See Origin. The kind in adapter_config.json, if its head is not the base's."""
+        if not _is_alone(directory) or _find_base(directory) is None:
+            return None
+        adapter = directory.read(read, directory.folder.path)
+        kind = next((kind for kind, name in TASK_TYPES.items() if name == adapter.task_type), None)
+        base = HUGGING_FACE.read_task(directory)
+        head = adapter.tensors.get("output_bias")
+        if kind not in ("classifier", "token_classifier") or head is None:
+            return base
+        if base is not None and base.kind == kind and len(base.labels or ("",)) == len(head):
+            return base
+        labels = generic_labels(len(head)) if len(head) > 1 or kind != "classifier" else ()
+        return TaskMetadata(kind, None, None, labels, source=CONFIG_NAME)
+
+
+PEFT = Peft()
+
+
+def _is_alone(directory):
+    """Returns whether a ModelDirectory contains an adapter without its base."""
+    return (
+        directory.name is None
+        and directory.folder.has_file(CONFIG_NAME)
+        and not directory.folder.has_file(MODEL_CONFIG_NAME)
+    )
+
+
+def _find_base(directory):
+    """Returns the path of the base of an adapter alone; None if it is not a local directory."""
+    if not _is_alone(directory):
+        return None
+    config = directory.read_json_object(directory.folder.join(CONFIG_NAME))
+    base = config.get("base_model_name_or_path")
+    return base if isinstance(base, str) and base and files.at(base).is_dir() else None
 
 
 def read(folder):

@@ -4,8 +4,8 @@
     python tests/reference/today/make.py keras_hub  # KerasHub, which requires TensorFlow
 
 Each case is a directory in models/, and an entry in expected.json: the texts, their IDs, and the
-outputs. `tests/reference/README.md` has the versions. The weights are random. The tests read only the results, so
-they require none of these libraries.
+outputs. `tests/reference/README.md` has the versions. The weights are random. The tests read only
+the results, so they require none of these libraries.
 """
 
 import json
