@@ -37,19 +37,20 @@ class FileKeys:
         """List of all keys. Each is in one list, which a test checks."""
         return [*self.followed, *self.fixed, *itertools.chain(*self.ignored.values())]
 
-    def check(self, values, path, scope=""):
+    def check(self, values, path, scope="", *, without=()):
         """Checks the values of a file, and prints a note about unknown keys.
 
         Args:
           values: Dict of the file.
           path: Path of the file, for messages.
           scope: Keys that lead to the object in the file, such as "model.".
+          without: Fixed keys that may have any value.
 
         Raises:
           InputError: If a fixed key has another value.
         """
         for key, supported in self.fixed.items():
-            value = values.get(key)
+            value = None if key in without else values.get(key)
             if value is not None and not any(
                 type(value) is type(one) and value == one for one in supported
             ):

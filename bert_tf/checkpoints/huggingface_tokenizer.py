@@ -44,7 +44,7 @@ def get_vocabulary(values, path):
     model = values.get("model")
     if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict | list):
         raise InputError(f"{path}: contains no vocabulary (expected model.vocab)")
-    keys.TOKENIZER_MODEL.check(model, path, "model.")
+    keys.TOKENIZER_MODEL.check(model, path, "model.", without=("max_input_chars_per_word",))
     ids = model["vocab"]
     pieces = (
         sorted(ids, key=ids.get)
@@ -107,6 +107,8 @@ def read_tokenizer_casing(values, path, is_followed=True):
     keys.TOKENIZER.check(values, path)
     if not is_followed:
         return Casing(None, None, path)
+    if isinstance(values.get("model"), dict):
+        keys.TOKENIZER_MODEL.check(values["model"], path, "model.")
     for name, known in (
         ("normalizer", keys.TOKENIZER_NORMALIZER),
         ("pre_tokenizer", keys.TOKENIZER_PRE_TOKENIZER),

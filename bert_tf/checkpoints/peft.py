@@ -177,7 +177,7 @@ class PeftAdapter:
 
 
 class Peft(Origin):
-    """PEFT: an adapter alone, whose base is another directory, or on top of the model next to it."""
+    """PEFT: an adapter alone, whose base is another directory, or one next to its base."""
 
     def find_outer_folder(self, directory, folder):
         """See Origin. The base of an adapter alone, whose config and tokenizer it has."""

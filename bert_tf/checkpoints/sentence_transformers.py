@@ -125,6 +125,12 @@ def _read_modules(directory, path):
         MODULE.check(module, path)
     model_path = directory.find(CONFIG_NAME)
     config = directory.read_json_object(model_path) if model_path else {}
+    prompt = config.get("default_prompt_name")
+    if prompt is not None:
+        raise InputError(
+            f"{model_path}: default_prompt_name is {prompt!r}: only null is supported; remove it, "
+            "and add the prompt to each text"
+        )
     SENTENCE_TRANSFORMERS_CONFIG.check(config, model_path)
     kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
     if kinds == ["Transformer"] and config.get("model_type") == CROSS_ENCODER:

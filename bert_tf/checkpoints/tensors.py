@@ -100,14 +100,9 @@ def check_unused(names, path):
         is_leftover = name.startswith((*_LEFTOVERS, variables.POOLER)) or name.endswith(_SLOTS)
         if is_leftover or not (name.startswith(_MODEL_SCOPES) or "adapter" in name):
             continue
-        layer = name.startswith("bert/encoder/layer_")
-        advice = (
-            "has more layers than num_hidden_layers of its config, or other ones"
-            if layer
-            else "is of another model"
-        )
         raise InputError(
-            f"{path}: contains {name}, which the model does not have; the checkpoint {advice}"
+            f"{path}: contains {name}, which the model does not have; set the config of these "
+            "weights (num_hidden_layers, for example), or remove what other programs added"
         )
 
 
