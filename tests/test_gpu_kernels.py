@@ -16,9 +16,9 @@ from tensorflow.python.framework import kernels, op_def_registry
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
-from bert_tf.served_models import SERVED_MODELS
-from bert_tf.served_models.base import check_features
+from bert_tf.tasks import SERVABLES
 from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tasks.servable import check_features
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.training.step import Trainer
@@ -97,9 +97,7 @@ def metadata(kind, num_labels):
 
 
 def task_model(kind, num_labels, config=CONFIG, **options):
-    return SERVED_MODELS[kind].create_model(
-        make_encoder(config, **options), metadata(kind, num_labels)
-    )
+    return SERVABLES[kind].create_model(make_encoder(config, **options), metadata(kind, num_labels))
 
 
 def pretrainer(**options):
@@ -307,7 +305,7 @@ def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device)
     assert find_problems(training_step(one_device, make_model, loss, features)) == set()
 
 
-@pytest.mark.parametrize("kind", SERVED_MODELS)
+@pytest.mark.parametrize("kind", SERVABLES)
 def test_served_models(kind, tmp_path):
     """The models serve texts, and IDs of one length.
 
@@ -317,7 +315,7 @@ def test_served_models(kind, tmp_path):
     tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
     kind, num_labels = SERVED_AS[kind]
     from_texts, from_ids = (
-        SERVED_MODELS[kind](
+        SERVABLES[kind](
             task_model(kind, num_labels, layers=layers),
             tokenizer,
             metadata(kind, num_labels),

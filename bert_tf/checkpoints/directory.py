@@ -293,16 +293,16 @@ class ModelDirectory:
         A tokenizer.json takes precedence over a vocab.txt, as in transformers 5.
         """
         names = [name for origin in self._origins for name in origin.vocabulary_names]
-        path = self.find(*names)
-        if path is None:
-            return None
-        for name in names[names.index(os.path.relpath(path, os.path.dirname(path))) + 1 :]:
-            other = os.path.join(os.path.dirname(path), name)
-            if self.find(name) == other:
-                difference = describe_vocabulary_difference(path, other)
+        for folder in self.folders:
+            found = [folder.join(name) for name in names if folder.exists(name)]
+            for other in found[1:]:
+                difference = describe_vocabulary_difference(found[0], other)
                 if difference:
-                    notes.tell(f"{path} takes precedence over {name} next to it{difference}")
-        return path
+                    name = os.path.basename(other)
+                    notes.tell(f"{found[0]} takes precedence over {name} next to it{difference}")
+            if found:
+                return found[0]
+        return None
 
     def check_run_vocabulary(self, argument, vocab_file):
         """Raises InputError if an explicit vocabulary differs from that of the model's run.

@@ -7,12 +7,8 @@ from bert_tf import files
 from bert_tf.errors import InputError
 
 
-def open_file(path, subject=None):
+def open_file(path):
     """Opens a safetensors file, whose tensors are read lazily.
-
-    Args:
-      path: str.
-      subject: str. Beginning of error messages; None for the path.
 
     Raises:
       InputError: If the file is not in this format, or is corrupted.
@@ -24,7 +20,7 @@ def open_file(path, subject=None):
         # OSError: for example, a directory of that name.
         except (safetensors.SafetensorError, OSError) as error:
             raise InputError(
-                f"{subject or path}: is not a safetensors file, or is corrupted: {error}"
+                f"{path}: is not a safetensors file, or is corrupted: {error}"
             ) from error
 
 

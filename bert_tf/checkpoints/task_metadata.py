@@ -5,7 +5,7 @@ import os
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_text
 from bert_tf.tasks import UNTRAINED_KINDS
-from bert_tf.tasks.base import check_unique
+from bert_tf.tasks.kind import check_unique
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True}  # The original's.

@@ -7,10 +7,9 @@ import tensorflow as tf
 from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.served_models import SERVED_MODELS
 from bert_tf.serving.model import LoadedModel, TokenOutputs
 from bert_tf.serving.saved_model import call_signature
-from bert_tf.tasks import KINDS, Encoder, MaskedLM
+from bert_tf.tasks import KINDS, SERVABLES, Encoder, MaskedLM
 from bert_tf.tokenization import read_tokenizer
 from bert_tf.variables import POOLER
 
@@ -77,7 +76,7 @@ def load_servable(
     directory = ModelDirectory.open(path)
     path = directory.path
     kind = KINDS[metadata.kind]
-    served_model = SERVED_MODELS[metadata.kind]
+    served_model = SERVABLES[metadata.kind]
     if kind.name == MaskedLM.name and config.is_causal:
         raise InputError(
             "is not a masked LM; attention is causal in its config, so it predicts the next token",

@@ -9,8 +9,8 @@ from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES
 from bert_tf.checkpoints.tokenizers import to_vocab_txt
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.litert import LiteRTModel
 from bert_tf.serving import exports
+from bert_tf.serving.litert import LiteRTModel
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
 

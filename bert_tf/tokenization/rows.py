@@ -1,87 +1,10 @@
-"""Texts as Python strings, and rows of IDs, in plain Python.
+"""Texts of requests as Python strings, and texts of responses as arrays of bytes."""
 
-`pack` is equivalent to `model_inputs.pack` in a graph.
-"""
-
-import itertools
 from collections.abc import Mapping, Set
-from typing import NamedTuple
 
 import numpy as np
 
 from bert_tf.errors import InputError
-
-
-class Row(NamedTuple):
-    """An unpadded row [CLS] a [SEP] or [CLS] a [SEP] b [SEP]."""
-
-    ids: list
-    segments: list
-    was_cut: bool  # Whether tokens were truncated.
-
-
-def pack(tokenizer, first, second, max_seq_length):
-    """Packs lists of IDs into a Row, truncated as in BertTokenizer.encode.
-
-    `second` is None for a single text.
-    """
-    room = max_seq_length - (2 if second is None else 3)
-    keep_first = min(len(first), room)
-    keep_second = 0
-    if second:
-        # Truncating the longer text leaves either the shorter one complete or half of the room to
-        # each.
-        keep_first = min(len(first), max(room - len(second), room - room // 2))
-        keep_second = min(len(second), room - keep_first)
-    # A second text without tokens has no [SEP], which leaves one more position to the first.
-    elif second is not None:
-        keep_first = min(len(first), room + 1)
-    ids = [tokenizer.cls_id, *first[:keep_first], tokenizer.sep_id]
-    segments = [0] * len(ids)
-    if keep_second:
-        ids += [*second[:keep_second], tokenizer.sep_id]
-        segments += [1] * (keep_second + 1)
-    return Row(ids, segments, keep_first + keep_second < len(first) + len(second or ()))
-
-
-def pack_texts(tokenizer, max_seq_length, texts, others=None, tokenize=None):
-    """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`.
-
-    `tokenize` is a function of a str that returns a list of int; defaults to `tokenizer.ids`.
-    """
-    tokenize = tokenize or tokenizer.ids
-    if others is None:
-        return [pack(tokenizer, tokenize(text), None, max_seq_length) for text in texts]
-    return [
-        pack(tokenizer, tokenize(text), tokenize(other), max_seq_length)
-        for text, other in zip(texts, others, strict=True)
-    ]
-
-
-def split_words(lengths, room):
-    """Divides the words of a text into windows that are as full as possible, without overlaps.
-
-    Args:
-      lengths: List of int. Number of tokens of each word.
-      room: int. Maximum number of tokens of a window. A word with more tokens has its own window.
-
-    Returns:
-      List of (start, stop). First word of each window, and the word after its last one.
-    """
-    starts = []
-    total = room
-    for word, length in enumerate(lengths):
-        length = min(length, room)
-        if total + length > room:
-            starts.append(word)
-            total = 0
-        total += length
-    return list(itertools.pairwise([*starts, len(lengths)]))
-
-
-def were_cut(rows):
-    """Returns a bool array [N], True for truncated Rows."""
-    return np.array([row.was_cut for row in rows], bool)
 
 
 def check_request(kind, ranks, texts, is_ragged=False):

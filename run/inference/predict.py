@@ -12,7 +12,7 @@ from tqdm import tqdm
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, to_json
 from bert_tf.serving.loading import open_export
-from bert_tf.tasks.base import add_article
+from bert_tf.tasks.kind import add_article
 from run.inference import request_files
 
 WINDOW_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.

@@ -8,7 +8,7 @@ import sys
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from data_prep.tasks import tables
+from data_prep import tables
 
 TABLES = (".tsv", ".csv")  # Ends of the names of tables.
 STANDARD_INPUT = "-"

@@ -14,9 +14,9 @@ from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
-from bert_tf.litert import buckets
+from bert_tf.serving import buckets
 from bert_tf.tasks import MaskedLM, SpanLabeler
-from bert_tf.tasks.masked_lm import MASK
+from bert_tf.tasks.masked_lm.task import MASK
 from run.inference import request_files
 from run.inference.served_models import (
     KIND_NAMES,

@@ -7,7 +7,7 @@ import itertools
 import sys
 
 from bert_tf.tasks import MaskedLM
-from bert_tf.tasks.masked_lm import MASK
+from bert_tf.tasks.masked_lm.task import MASK
 from run.inference import request_files
 from run.inference.predict import open_model
 

@@ -4,6 +4,7 @@ Matplotlib takes half a second to import, so that happens with the first plot.
 """
 
 import os
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,8 +47,20 @@ def confusion_matrix(path, labels, predictions, names):
     save_figure(figure, path)
 
 
+class Curve(NamedTuple):
+    """A curve of a panel: the values of a metric by step."""
+
+    name: str
+    label: str
+    points: tuple  # Two sequences, steps and values.
+    style: str
+
+
 def loss_curves(folder, training, evaluation):
-    """Plots losses, and below them all other metrics, to `loss.png`. Skips runs without steps.
+    """Plots the curves of a run to `loss.png`; skips runs without steps.
+
+    The panels show losses, the other values of updates, such as the norm of the gradient, and the
+    other metrics of evaluations.
 
     Args:
       folder: Path of the run's directory.
@@ -55,28 +68,45 @@ def loss_curves(folder, training, evaluation):
     """
     if not training.rows:
         return
-    trained = training.curves()
-    evaluated = select_distinct(evaluation.curves())
-    has_others = any("loss" not in name for name in (*trained, *evaluated))
-    figure = create_figure(figsize=(8, 8 if has_others else 5), layout="constrained")
-    panels = figure.subplots(2 if has_others else 1, squeeze=False, sharex=True)[:, 0]
-    for curves, style, source in (
-        (trained, ".-" if len(training.rows) == 1 else "-", ""),
-        (evaluated, "--.", "evaluation: "),
+    panels = {}  # Title -> curves.
+    for curves, style, source, others in (
+        (training.curves(), ".-" if len(training.rows) == 1 else "-", "", "Updates"),
+        (select_distinct(evaluation.curves()), "--.", "evaluation: ", "Other metrics"),
     ):
-        for name, curve in curves.items():
-            panels[0 if "loss" in name else 1].plot(
-                *curve, style, label=source + name.replace("_", " ")
-            )
-    panels[0].set(ylabel="loss (nats)", title="Losses", ylim=(0, None))
-    if has_others:
-        panels[1].set(title="Other metrics")
-    for panel in panels:
-        panel.grid(alpha=0.3)
-        panel.legend()
-    panels[-1].set(xlabel="step")
-    panels[-1].xaxis.get_major_locator().set_params(integer=True)
+        for name, points in curves.items():
+            title = "Losses" if "loss" in name else others
+            label = source + name.replace("_", " ")
+            panels.setdefault(title, []).append(Curve(name, label, points, style))
+    figure = create_figure(figsize=(8, 2 + 3 * len(panels)), layout="constrained")
+    for axes, (title, curves) in zip(
+        figure.subplots(len(panels), squeeze=False, sharex=True)[:, 0], panels.items(), strict=True
+    ):
+        _plot_panel(axes, title, curves)
+    axes.set(xlabel="step")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     save_figure(figure, os.path.join(folder, LOSS_FILE))
+
+
+def _plot_panel(axes, title, curves):
+    """Plots curves. Rates have an axis on the right."""
+    right = None
+    if any(curve.name.endswith("_rate") for curve in curves):
+        right = axes.twinx()
+        right.set(ylabel="rate")
+    lines = []
+    for number, curve in enumerate(curves):
+        own_axes = right if curve.name.endswith("_rate") else axes
+        lines += own_axes.plot(
+            *curve.points, curve.style, label=curve.label, color=f"C{number % 10}"
+        )
+    axes.set(title=title)
+    if title == "Losses":
+        axes.set(ylabel="loss (nats)")
+    if title in ("Losses", "Updates"):
+        for each in (axes, right or axes):
+            each.set(ylim=(0, None))
+    axes.grid(alpha=0.3)
+    axes.legend(handles=lines)
 
 
 def create_figure(**options):

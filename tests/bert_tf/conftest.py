@@ -3,9 +3,8 @@
 import pytest
 import tensorflow as tf
 
-from bert_tf import export
 from bert_tf.checkpoints import task_metadata
-from bert_tf.export import litert
+from bert_tf.serving import litert, saved_model
 from tests import toy_servables
 
 
@@ -46,7 +45,7 @@ def toy_saved_models(tmp_path_factory, toy_tokenizer):
     """Directory, a pathlib.Path, with the SavedModel NAME/1 of each task of `toy_servables`."""
     folder = tmp_path_factory.mktemp("saved_models")
     for name in toy_servables.REQUESTS:
-        export.save(toy_servables.make_servable(name, toy_tokenizer), str(folder / name))
+        saved_model.save(toy_servables.make_servable(name, toy_tokenizer), str(folder / name))
     return folder
 
 

@@ -28,8 +28,8 @@ FREE_OF_FLAGS_TOO = (
     "bert_tf.config",
     "bert_tf.errors",
     "bert_tf.files",
-    "bert_tf.litert.model",
     "bert_tf.checkpoints.directory",
+    "bert_tf.serving.litert",
     "bert_tf.tasks",
     "bert_tf.tokenization",
     "bert_tf.tokenization.unicode_rules",
@@ -61,7 +61,7 @@ def run(code):
         (FREE_OF_FLAGS_TOO, {"tensorflow", "tf_keras", "keras", "absl"}),
         # docs/installation.md: an environment for LiteRT files has none of these.
         (
-            ("bert_tf.serving", "bert_tf.litert"),
+            ("bert_tf.serving", "bert_tf.serving.litert"),
             {
                 "tensorflow",
                 "absl",

@@ -7,10 +7,11 @@ import string
 
 import numpy as np
 
-from bert_tf import export, models
+from bert_tf import models
 from bert_tf.checkpoints import FORMATS, model_tensors, training_run
 from bert_tf.config import BertConfig
-from bert_tf.served_models import ServedClassifier
+from bert_tf.serving import saved_model
+from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
@@ -115,7 +116,7 @@ def make(folder):
         tokenizer,
         TaskMetadata("classifier", 16, True, ("0", "1")),
     )
-    export.save(served, str(folder / "served"))
+    saved_model.save(served, str(folder / "served"))
     write_records(folder / "records.tfrecord")
     (folder / "empty").mkdir()
 

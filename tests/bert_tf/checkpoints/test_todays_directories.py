@@ -124,9 +124,7 @@ def test_outputs_of_each_token(open_folder, name, model_class, outputs):
         found = model(encode(tokenizer, entry, number))
         for output in outputs:
             expected = entry["last_hidden_state" if output == "sequence_output" else output]
-            np.testing.assert_allclose(
-                found[output][0], expected[number], rtol=0, atol=TOLERANCE
-            )
+            np.testing.assert_allclose(found[output][0], expected[number], rtol=0, atol=TOLERANCE)
 
 
 def test_masked_lm(open_folder):

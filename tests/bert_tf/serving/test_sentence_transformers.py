@@ -9,11 +9,9 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 import bert_tf
-from bert_tf import export
 from bert_tf.checkpoints import ModelDirectory
 from bert_tf.errors import InputError
-from bert_tf.export import litert
-from bert_tf.serving import checkpoint
+from bert_tf.serving import checkpoint, litert, saved_model
 from run.inference.served_models import resolve_checkpoint
 
 TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good film", "bad"]
@@ -109,7 +107,7 @@ def test_exports(written, tmp_path, pooling):
     )
     expected = bert_tf.load(folder).encode(TEXTS[:1] + TEXTS[2:])
     options = resolve_checkpoint(folder).checkpoint_to_serve
-    path, _ = export.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
+    path, _ = saved_model.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
     signature = tf.saved_model.load(path).signatures["serving_default"]
     np.testing.assert_allclose(
         signature(text=tf.constant(TEXTS))["sentence_embedding"].numpy()[[0, 2, 3]],

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.errors import InputError
-from bert_tf.export import litert
-from bert_tf.served_models import ServedClassifier
+from bert_tf.serving import litert
+from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.techniques import int8
 from bert_tf.techniques.int8 import FakeQuantization, quantize

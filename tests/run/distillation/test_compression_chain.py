@@ -9,8 +9,7 @@ import math
 import pytest
 
 from bert_tf.checkpoints import open_checkpoint
-from bert_tf.export import litert
-from bert_tf.serving import checkpoint
+from bert_tf.serving import checkpoint, litert
 from run.inference.served_models import resolve_checkpoint
 from run.training.results import read_results
 from tests import scripts, toy_runs

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from bert_tf.served_models import ServedSpanLabeler
 from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tasks.span_labeler.graph import ServedSpanLabeler
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import squad
 from tests.encoders import make_encoder

@@ -13,7 +13,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.litert import LiteRTModel
+from bert_tf.serving.litert import LiteRTModel
 from data_prep.tasks import conll
 from tests import remote_folders, scripts
 

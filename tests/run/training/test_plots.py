@@ -53,22 +53,42 @@ def test_many_labels_have_no_numbers(figures, tmp_path):
 
 
 def test_loss_curves(figures, tmp_path):
-    """Metrics that are not losses have a second panel."""
+    """Panels: losses, updates with an axis of rates, and metrics of evaluations."""
     training, evaluation = (
         logs.Log(str(tmp_path), name, 0, writes=False) for name in ("a.csv", "b.csv")
     )
     plots.loss_curves(str(tmp_path), training, evaluation)
     assert not list(tmp_path.iterdir())
     for step, loss in ((1, 2.0), (2, 1.0)):
-        training.add(step, {"loss": loss, "norm": 9.0 * step})
+        training.add(step, {"loss": loss, "norm": 9.0 * step, "learning_rate": 0.5 * step})
     evaluation.add(2, {"loss": 1.5, "accuracy": 0.25})
     plots.loss_curves(str(tmp_path), training, evaluation)
-    lines = [
-        {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+    lines = {
+        f"{axes.get_title()} {axes.get_ylabel()}".strip(): {
+            line.get_label(): line.get_xydata().tolist() for line in axes.lines
+        }
         for axes in figures[0].axes
+    }
+    assert lines == {
+        "Losses loss (nats)": {"loss": [[1, 2], [2, 1]], "evaluation: loss": [[2, 1.5]]},
+        "Updates": {"norm": [[1, 9], [2, 18]]},
+        "rate": {"learning rate": [[1, 0.5], [2, 1]]},
+        "Other metrics": {"evaluation: accuracy": [[2, 0.25]]},
+    }
+    legends = [
+        [text.get_text() for text in axes.get_legend().get_texts()]
+        for axes in figures[0].axes
+        if axes.get_legend()
     ]
-    assert lines == [
-        {"loss": [[1, 2], [2, 1]], "evaluation: loss": [[2, 1.5]]},
-        {"norm": [[1, 9], [2, 18]], "evaluation: accuracy": [[2, 0.25]]},
-    ]
+    assert legends[1] == ["norm", "learning rate"]
     assert [path.name for path in tmp_path.iterdir()] == ["loss.png"]
+
+
+def test_a_run_without_evaluations_has_no_panel_of_other_metrics(figures, tmp_path):
+    training, evaluation = (
+        logs.Log(str(tmp_path), name, 0, writes=False) for name in ("a.csv", "b.csv")
+    )
+    training.add(1, {"loss": 2.0})
+    plots.loss_curves(str(tmp_path), training, evaluation)
+    assert [axes.get_title() for axes in figures[0].axes] == ["Losses"]
+    assert figures[0].axes[0].lines[0].get_marker() == "."
