@@ -23,7 +23,7 @@ from bert_tf.checkpoints.directory import CONFIG_NAMES
 from bert_tf.checkpoints.huggingface_task import generic_labels
 from bert_tf.checkpoints.original import CHECKPOINT_NAME
 from bert_tf.checkpoints.task_metadata import DEFAULTS
-from bert_tf.checkpoints.tokenizers import save_tokenizer, to_vocab_txt
+from bert_tf.checkpoints.tokenizers import save_tokenizer
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
@@ -54,7 +54,7 @@ def load_tokenizer(path, lower_case=None, strip_accents=None):
     if strip_accents is None and lower_case == found.do_lower_case:
         strip_accents = found.strip_accents
     check_casing(lower_case, path)
-    return BertTokenizer(to_vocab_txt(found.vocab_file), lower_case, strip_accents)
+    return BertTokenizer(directory.vocab_txt, lower_case, strip_accents)
 
 
 def load_model(

@@ -13,6 +13,7 @@ import re
 from bert_tf import notes
 from bert_tf.checkpoints.folder import Folder
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
+from bert_tf.checkpoints.huggingface_tokenizer import TOKENIZER_NAME, get_vocabulary
 from bert_tf.checkpoints.keras_hub import KERAS_HUB
 from bert_tf.checkpoints.model_garden import MODEL_GARDEN
 from bert_tf.checkpoints.original import ORIGINAL
@@ -23,6 +24,7 @@ from bert_tf.checkpoints.tokenizers import (
     TokenizerFiles,
     describe_vocabulary_difference,
     to_vocab_txt,
+    write_temporary_vocabulary,
 )
 from bert_tf.checkpoints.training_run import RUN_FILE, TRAINING_RUN
 from bert_tf.errors import InputError
@@ -304,6 +306,17 @@ class ModelDirectory:
                 return found[0]
         return None
 
+    @functools.cached_property
+    def vocab_txt(self):
+        """Path of the vocabulary with one token per line, a temporary file for a tokenizer.json.
+
+        None if there is none.
+        """
+        path = self.vocab_file
+        if path is None or os.path.basename(path) != TOKENIZER_NAME:
+            return path
+        return write_temporary_vocabulary(get_vocabulary(self.read_json_object(path), path))
+
     def check_run_vocabulary(self, argument, vocab_file):
         """Raises InputError if an explicit vocabulary differs from that of the model's run.
 
@@ -313,7 +326,7 @@ class ModelDirectory:
         if (
             existing
             and self.find(TASK_FILE, RUN_FILE)
-            and read_bytes(to_vocab_txt(existing)) != read_bytes(to_vocab_txt(vocab_file))
+            and read_bytes(self.vocab_txt) != read_bytes(to_vocab_txt(vocab_file))
         ):
             raise InputError(
                 f"differs from the vocabulary that `{argument}`={self.path} was trained with, "

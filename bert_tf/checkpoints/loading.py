@@ -93,44 +93,20 @@ def load_pretrained(model, path, *, leave=(), layers=()):
         an encoder or a head that no model of this project has. Then, nothing is loaded.
     """
     checkpoint = open_checkpoint(path)
-    check_settings(
-        checkpoint,
-        getattr(model, "encoder", model).config,
-        "the model; use the checkpoint's config",
-    )
-    sources = []
-    missing = []
-    for variable in model.variables:
-        name = variable.name.removesuffix(":0")
-        # A checkpoint contains no adapters after they were merged.
-        if name in leave or adapters.is_adapter(name):
-            continue
-        source = _Source(variable, name, _list_parts(name, layers))
-        if all(part in checkpoint.tensors for part in source.parts):
-            _check_shapes(source, checkpoint)
-            sources.append(source)
-        else:
-            missing.append(name)
-    _check_missing(missing, checkpoint)
-    used = {part for source in sources for part in source.parts}
-    unused = tuple(
-        sorted(
-            name for name in set(checkpoint.tensors) - used if not (layers and _LAYER.match(name))
-        )
-    )
-    check_unused([name for name in unused if name not in leave], checkpoint.path)
-    # Read everything before assigning anything, since a file could be corrupted.
-    values = [
-        np.concatenate([checkpoint.tensors[part].read() for part in source.parts], axis=-1)
-        for source in sources
+    sources = _match_variables(model, leave, layers)
+    missing = _check_sources(sources, checkpoint, getattr(model, "encoder", model).config)
+    loaded = [source for source in sources if source.name not in missing]
+    used = {part for source in loaded for part in source.parts}
+    unused = [
+        name for name in checkpoint.tensors.keys() - used if not (layers and _LAYER.match(name))
     ]
-    for source, value in zip(sources, values, strict=True):
-        source.variable.assign(value)
+    check_unused(sorted(set(unused) - {*leave}), checkpoint.path)
+    _assign_values(loaded, checkpoint)
     return LoadReport(
         path=checkpoint.path,
-        loaded=tuple(source.name for source in sources),
+        loaded=tuple(source.name for source in loaded),
         missing=tuple(missing),
-        unused=unused,
+        unused=tuple(sorted(unused)),
     )
 
 
@@ -142,12 +118,40 @@ class _Source(typing.NamedTuple):
     parts: list[str]  # Canonical names of the tensors, which are concatenated on the last axis.
 
 
+def _match_variables(model, leave, layers):
+    """Returns the _Source of each variable of a model; see `load_pretrained`."""
+    sources = []
+    for variable in model.variables:
+        name = variable.name.removesuffix(":0")
+        # A checkpoint contains no adapters after they were merged.
+        if name not in leave and not adapters.is_adapter(name):
+            sources.append(_Source(variable, name, _list_parts(name, layers)))
+    return sources
+
+
 def _list_parts(name, layers):
     """Returns the canonical names of the tensors for a variable; see `load_pretrained`."""
     parts = variables.original_names(name)
     if not layers:
         return parts
     return [_LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", part) for part in parts]
+
+
+def _check_sources(sources, checkpoint, config):
+    """Returns the names of the variables that a checkpoint lacks, a list of str.
+
+    Raises InputError if it lacks a variable of the encoder, or if a shape or a setting differs from
+    the model with this BertConfig.
+    """
+    check_settings(checkpoint, config, "the model; use the checkpoint's config")
+    missing = []
+    for source in sources:
+        if all(part in checkpoint.tensors for part in source.parts):
+            _check_shapes(source, checkpoint)
+        else:
+            missing.append(source.name)
+    _check_missing(missing, checkpoint)
+    return missing
 
 
 def _check_shapes(source, checkpoint):
@@ -178,6 +182,17 @@ def _check_missing(missing, checkpoint):
             f"{checkpoint.path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more "
             "encoder variables; use the checkpoint's config"
         )
+
+
+def _assign_values(sources, checkpoint):
+    """Assigns the tensors of a checkpoint to the variables of _Sources."""
+    # Read everything before assigning anything, since a file could be corrupted.
+    values = [
+        np.concatenate([checkpoint.tensors[part].read() for part in source.parts], axis=-1)
+        for source in sources
+    ]
+    for source, value in zip(sources, values, strict=True):
+        source.variable.assign(value)
 
 
 def model_tensors(model):

@@ -1,6 +1,8 @@
 """Loads a checkpoint as a model that takes raw text."""
 
 import dataclasses
+import functools
+import threading
 
 import tensorflow as tf
 
@@ -20,11 +22,23 @@ SENTENCE_ORDER = "sentence_order"
 def load_model(path, **options):
     """Loads a checkpoint of any kind of task and any format as LoadedModel.
 
+    Each of its two functions of texts is traced at its first call.
+
     `options` are keyword arguments of `load_servable`.
     """
     directory = ModelDirectory.open(path)
     servable = load_servable(directory, **options)
-    signature = servable.signatures("serving_default")["serving_default"]
+    lock = threading.Lock()  # Only one thread traces.
+
+    @functools.cache
+    def trace_answer():
+        return servable.signatures("serving_default")["serving_default"]
+
+    def answer(texts):
+        with lock:
+            signature = trace_answer()
+        return call_signature(signature, texts, servable.metadata)
+
     encoder = getattr(servable.model, "encoder", servable.model)
 
     @tf.autograph.experimental.do_not_convert
@@ -40,7 +54,7 @@ def load_model(path, **options):
     return LoadedModel(
         servable.metadata,
         directory.path,
-        lambda texts: call_signature(signature, texts, servable.metadata),
+        answer,
         lambda texts: TokenOutputs(
             *(value.numpy() for value in encode(tf.constant(texts, tf.string)))
         ),

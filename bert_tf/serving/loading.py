@@ -137,7 +137,7 @@ def _load_checkpoint(
         raise InputError(
             f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file"
         )
-    vocab_file = to_vocab_txt(os.fspath(vocab_file or tokenizer.vocab_file))
+    vocab_file = to_vocab_txt(os.fspath(vocab_file)) if vocab_file else directory.vocab_txt
     from bert_tf.serving.checkpoint import detect_kind, load_model  # TensorFlow takes seconds.
 
     kind = kind or (stored.kind if stored else detect_kind(directory, config))

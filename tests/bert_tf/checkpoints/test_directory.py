@@ -1,12 +1,31 @@
 """Directories of the files of a model, weights that are pickles, and variables of SavedModels."""
 
+import builtins
+import collections
+import io
+import os
+import shutil
+import types
+
+import numpy as np
 import pytest
+import safetensors
 from tensorflow.core.protobuf import saved_model_pb2
 
-from bert_tf.checkpoints import ModelDirectory, read_config
+import bert_tf
+from bert_tf.checkpoints import (
+    ModelDirectory,
+    convert,
+    directory,
+    huggingface,
+    load_pretrained,
+    open_checkpoint,
+    read_config,
+)
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
 from bert_tf.checkpoints.saved_models import read_variables
 from bert_tf.errors import InputError
+from tests import test_documentation
 from tests.remote_folders import new_folder, put
 
 WORDS = "word_embeddings/embeddings"
@@ -137,3 +156,77 @@ def test_variables_of_a_saved_model(tmp_path):
         read_config(str(path))  # As for the ALBERT of TF Hub.
     path.write_bytes(b"\xff" * 100)
     assert read_variables(str(path)) == {}
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The calls of the file system: Counter of (function, path)."""
+    found = collections.Counter()
+
+    def count(module, name):
+        function = getattr(module, name)
+
+        def call(*args, **kwargs):
+            found[name, str(args[0]) if args else ""] += 1
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, call)
+
+    for name in ("stat", "lstat", "listdir", "scandir"):
+        count(os, name)
+    for module, name in ((builtins, "open"), (io, "open"), (safetensors, "safe_open")):
+        count(module, name)
+    count(huggingface, "check_model_type")
+    return found
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("reads", ["load", "from_pretrained"])
+def test_a_directory_is_listed_once_and_each_file_is_read_once(reference, tmp_path, calls, reads):
+    folder = str(tmp_path / "model")
+    shutil.copytree(reference / "hf_tasks" / "classifier", folder)
+    calls.clear()
+    if reads == "load":
+        bert_tf.load(folder)
+    else:
+        bert_tf.BertClassifier.from_pretrained(folder)
+    queries = [name for name, path in calls.elements() if path.startswith(folder)]
+    assert sum(name in ("stat", "lstat", "listdir", "scandir") for name in queries) <= 2
+    opened = [
+        os.path.basename(path)
+        for name, path in calls.elements()
+        if "open" in name and path.startswith(folder)
+    ]
+    assert sorted(opened) == sorted(set(opened))
+    assert {"config.json", "model.safetensors"} <= set(opened)
+    assert sum(name == "check_model_type" for name, _ in calls.elements()) == 1
+
+
+def test_the_origin_of_contributing(monkeypatch, reference, tmp_path, reference_config):
+    page = (test_documentation.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    lines = next(
+        lines
+        for language, lines in test_documentation.code_blocks(page)
+        if language == "diff" and lines[0].endswith("numpy_archive.py")
+    )
+    new, changed = test_documentation.apply_diff(lines).values()
+    module = types.ModuleType("numpy_archive")
+    exec(new, vars(module))
+    names = [origin.lower() for origin in changed.partition("ORIGINS = (")[2].split(")")[0].split()]
+    assert names.index("numpy_archive,") == names.index("model_garden,") + 1
+    monkeypatch.setattr(
+        directory, "ORIGINS", (*directory.ORIGINS[:-1], module.NUMPY_ARCHIVE, directory.ORIGINS[-1])
+    )
+    expected = open_checkpoint(reference / "pretrain_init.ckpt").tensors
+    np.savez(tmp_path / "bert.npz", **{name: tensor.read() for name, tensor in expected.items()})
+    (tmp_path / "bert_config.json").write_text(reference_config.to_json())
+    opened = ModelDirectory.open(tmp_path)
+    assert opened.config == reference_config
+    assert opened.checkpoint.kind == "NumPy archive"
+    model = bert_tf.BertEncoder(opened.config)
+    assert load_pretrained(model, tmp_path).missing == ()
+    convert(tmp_path, tmp_path / "tf1", "tf1")
+    converted = open_checkpoint(tmp_path / "tf1").tensors
+    assert converted.keys() == expected.keys()
+    for name, tensor in expected.items():
+        np.testing.assert_array_equal(converted[name].read(), tensor.read())
