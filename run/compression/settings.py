@@ -27,7 +27,13 @@ from run.finetuning.settings import (
     TuningSettings,
 )
 from run.pretraining.settings import PretrainingSettings
-from run.settings.training import DTYPE_POLICIES, DeviceSettings, StepSettings, TrainingSettings
+from run.settings.training import (
+    DTYPE_POLICIES,
+    MAX_EPOCHS,
+    DeviceSettings,
+    StepSettings,
+    TrainingSettings,
+)
 from run.techniques.settings import LossSettings, StudentSettings, Teacher
 
 MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
@@ -237,7 +243,10 @@ class PruneModelSettings(FineTunedSettings):
         needs=UNITS,
     )
     num_train_epochs: float = setting(
-        0.0, "Number of epochs of fine-tuning after each round; 0 for none.", lower=0
+        0.0,
+        "Number of epochs of fine-tuning after each round; 0 for none.",
+        lower=0,
+        most=MAX_EPOCHS,
     )
     distill: bool = setting(
         False,

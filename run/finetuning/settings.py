@@ -18,7 +18,13 @@ from bert_tf.latest_checkpoint import has_run
 from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
-from run.settings.training import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
+from run.settings.training import (
+    MAX_EPOCHS,
+    DeviceSettings,
+    OptimizerSettings,
+    StepSettings,
+    TrainingSettings,
+)
 from run.techniques.settings import TrainedWeightsSettings
 
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
@@ -37,7 +43,9 @@ class TuningSettings(Settings):
     learning_rate: float = setting(
         5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True
     )
-    num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, changeable=True)
+    num_train_epochs: float = setting(
+        3.0, "Number of training epochs.", lower=0, most=MAX_EPOCHS, changeable=True
+    )
     warmup_proportion: float = setting(
         0.1,
         "Fraction of the training steps over which the learning rate increases from 0.",
