@@ -11,7 +11,7 @@ import typing
 
 from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS
-from bert_tf.tasks.base import check_unique
+from bert_tf.tasks.kind import check_unique
 
 TASK_FILE = "task.json"
 SENTENCE_POOLINGS = ("mean", "max", "cls")

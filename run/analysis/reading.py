@@ -10,7 +10,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.tokenization.model_inputs import FEATURES, pack
 from data_prep.tasks import conll
-from run.serving.formats import request_files
+from run.inference import request_files
 
 # Maximum number of texts times their squared length, which bounds the memory of a batch.
 MAX_PAIRS = 1 << 18

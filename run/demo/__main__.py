@@ -10,7 +10,7 @@ import dataclasses
 
 from bert_tf.cli import script
 from bert_tf.cli.settings import Settings, setting
-from run.settings.training import MAX_EPOCHS
+from run.training.settings import MAX_EPOCHS
 
 
 @dataclasses.dataclass(frozen=True)
