@@ -15,6 +15,7 @@ from bert_tf.tasks import KINDS, SERVABLES, Encoder, MaskedLM
 from bert_tf.tokenization import read_tokenizer
 from bert_tf.variables import POOLER
 
+MAX_ANSWERS = 1000  # Per question. Answers are arrays with this many columns.
 # The `objective` of a pre-training run with another label than the next sentence.
 SENTENCE_ORDER = "sentence_order"
 
@@ -87,7 +88,8 @@ def load_servable(
       argument: str. Name of the argument with the path, for error messages.
 
     Raises:
-      InputError: If the checkpoint lacks weights of the task.
+      InputError: If the checkpoint lacks weights of the task, or if there are fewer candidates than
+        `metadata.top_k`.
     """
     directory = ModelDirectory.open(path)
     path = directory.path
@@ -102,6 +104,7 @@ def load_servable(
     tokenizer = read_tokenizer(
         vocab_file, metadata.do_lower_case, path, config, metadata.strip_accents
     )
+    _check_top_k(metadata, tokenizer.vocab_size)
     fast = Fast(
         layer,
         remove_padding and not static_length,
@@ -151,3 +154,12 @@ def detect_kind(directory, config):
         name.startswith(MaskedLM.head_scope) for name in directory.checkpoint.tensors
     )
     return MaskedLM.name if has_head else Encoder.name
+
+
+def _check_top_k(metadata, vocab_size):
+    """Raises InputError if a model has fewer tokens or answers than `metadata.top_k`."""
+    is_masked_lm = metadata.kind == MaskedLM.name
+    limit = vocab_size if is_masked_lm else MAX_ANSWERS
+    if metadata.top_k and metadata.top_k > limit:
+        reason = ", the size of the vocabulary" if is_masked_lm else ""
+        raise InputError(f"must be at most {limit}{reason}", "top_k", metadata.top_k)
