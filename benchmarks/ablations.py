@@ -34,8 +34,8 @@ from bert_tf.fast import Fast, FastEncoder
 from bert_tf.models import BertClassifier
 from data_prep import records
 from data_prep.pretraining.instances import InstanceSettings, masking
-from run.arrays import batches
 from run.pretraining import dynamic_masking, inputs
+from run.training import batches
 from run.training.host_batches import HostShare
 from run.training.step import Trainer
 

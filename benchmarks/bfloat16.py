@@ -22,8 +22,8 @@ from bert_tf.serving import saved_model
 from bert_tf.tasks.encoder.graph import ServedEncoder
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
-from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
+from run.training.settings import DTYPE_POLICIES
 
 TORCH_PACKAGES = ("torch", "transformers")
 COMMAND = script.Command(measurements.ShapeSettings(), __name__)

@@ -19,30 +19,29 @@ MAX_LINES = 450  # Limit for a file.
 # it. "data_prep/" and "run/" are the scripts in these directories. No line of the library follows
 # bert_tf.cli, so that it imports no flags.
 ORDER = """
-bert_tf.errors bert_tf.processor bert_tf.tensorflow_messages bert_tf.variables
-bert_tf.files bert_tf.huggingface_config bert_tf.saved_objects
-bert_tf.latest_checkpoint bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization \
-    bert_tf.optimization
+bert_tf.errors bert_tf.notes bert_tf.processor bert_tf.tensorflow_messages bert_tf.variables
+bert_tf.files bert_tf.saved_objects bert_tf.checkpoints.huggingface_config
+bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization bert_tf.optimization
 bert_tf.losses bert_tf.analysis bert_tf.tasks
 bert_tf.tasks.<kind>
-bert_tf.keras_model bert_tf.model_folder
-bert_tf.encoder bert_tf.checkpoints
+bert_tf.keras_model bert_tf.checkpoints
+bert_tf.encoder
 bert_tf.models bert_tf.fast
 bert_tf.pretrained bert_tf.techniques bert_tf.tasks.<kind>.graph
 bert_tf.compression bert_tf.serving
 bert_tf bert_tf.cli
 data_prep data_prep.compilation data_prep.processes data_prep.reading
-data_prep.records data_prep.vocabulary
+data_prep.records data_prep.tables data_prep.vocabulary
 data_prep.pretraining.instances data_prep.tasks.squad
 data_prep.pretraining data_prep.tasks
 data_prep.sentences
 data_prep/
-run run.settings run.evaluation run.demo run.serving.formats
-run.training
-run.arrays run.pretraining
-run.tasks run.techniques run.serving
+run run.demo run.training
+run.pretraining run.finetuning.metrics
+run.finetuning.tasks run.techniques
 run.finetuning
-run.feature_based run.compression run.analysis
+run.feature_based run.distillation run.inference
+run.pruning run.analysis
 run/
 """
 LEVELS = {
@@ -78,14 +77,22 @@ LATE_IMPORTS = {
         "apache_beam",
         "data_prep.pretraining.shards",
     },
-    "run.evaluation.metrics": {"scipy", "sklearn"},  # The first step does not wait for it.
-    "run.evaluation.plots": {"matplotlib"},
-    "run.tasks.token_classifier": {"seqeval", "sklearn"},
+    "run.finetuning.metrics.glue_scores": {
+        "scipy",
+        "sklearn",
+    },  # The first step does not wait for it.
+    "run.training.plots": {"matplotlib"},
+    "run.finetuning.tasks.token_classifier": {"seqeval", "sklearn"},
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
-    "bert_tf.model_folder.saved_models": {"google", "tensorflow"},
+    "bert_tf.checkpoints.saved_models": {"google", "tensorflow"},
+    "bert_tf.checkpoints.model_garden": {"tensorflow"},
+    # These modules import TensorFlow or safetensors.
+    "bert_tf.checkpoints.huggingface": {"bert_tf.checkpoints.safetensors_file"},
+    "bert_tf.checkpoints.origin": {"bert_tf.checkpoints.tensorflow_file"},
+    "bert_tf.checkpoints.original": {"bert_tf.checkpoints.tensorflow_file"},
     # These modules import TensorFlow.
     "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},
-    "run.serving.predicting": {"bert_tf.serving.checkpoint"},
+    "run.inference.predict": {"bert_tf.serving.checkpoint"},
 }
 
 

@@ -65,6 +65,7 @@ class Checkpoint:
     tensors: dict[str, StoredTensor]
     # Field of BertConfig -> value: known settings that the shapes of the tensors do not show.
     settings: dict = dataclasses.field(default_factory=dict)
+    has_adapters: bool = False  # Whether low-rank adapters were merged into the tensors.
 
 
 def check_settings(checkpoint, config, owner):

@@ -10,6 +10,7 @@ Errors are OSErrors that name the path; for a remote path, with the server's rea
 from bert_tf.files.locks import lock_output
 from bert_tf.files.reading import (
     LineDecoder,
+    check_json_object,
     check_text,
     describe_dropped_bytes,
     read_bytes,

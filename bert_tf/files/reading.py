@@ -131,7 +131,11 @@ def read_json(path):
 
 def read_json_object(path):
     """Reads the dict of a JSON file; raises InputError with the path if it is not an object."""
-    value = read_json(path)
+    return check_json_object(read_json(path), path)
+
+
+def check_json_object(value, path):
+    """Returns the value of a JSON file; raises InputError with the path if it is not an object."""
     if not isinstance(value, dict):
         raise InputError(
             f"{os.fsdecode(path)}: expected a JSON object, found {type(value).__name__}"

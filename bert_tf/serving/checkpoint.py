@@ -1,14 +1,14 @@
 """Loads a checkpoint as a model that takes raw text."""
 
 import dataclasses
+import functools
+import threading
 
 import tensorflow as tf
 
-from bert_tf import checkpoints
-from bert_tf.checkpoints import load_pretrained
+from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.model_folder import task_metadata
 from bert_tf.serving.model import LoadedModel, TokenOutputs
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, SERVABLES, Encoder, MaskedLM
@@ -22,10 +22,23 @@ SENTENCE_ORDER = "sentence_order"
 def load_model(path, **options):
     """Loads a checkpoint of any kind of task and any format as LoadedModel.
 
+    Each of its two functions of texts is traced at its first call.
+
     `options` are keyword arguments of `load_servable`.
     """
-    servable = load_servable(path, **options)
-    signature = servable.signatures("serving_default")["serving_default"]
+    directory = ModelDirectory.open(path)
+    servable = load_servable(directory, **options)
+    lock = threading.Lock()  # Only one thread traces.
+
+    @functools.cache
+    def trace_answer():
+        return servable.signatures("serving_default")["serving_default"]
+
+    def answer(texts):
+        with lock:
+            signature = trace_answer()
+        return call_signature(signature, texts, servable.metadata)
+
     encoder = getattr(servable.model, "encoder", servable.model)
 
     @tf.autograph.experimental.do_not_convert
@@ -40,8 +53,8 @@ def load_model(path, **options):
 
     return LoadedModel(
         servable.metadata,
-        path,
-        lambda texts: call_signature(signature, texts, servable.metadata),
+        directory.path,
+        answer,
         lambda texts: TokenOutputs(
             *(value.numpy() for value in encode(tf.constant(texts, tf.string)))
         ),
@@ -62,7 +75,7 @@ def load_servable(
     """Loads a checkpoint in any format as a Servable.
 
     Args:
-      path: str. Path of the checkpoint.
+      path: str. Path of the checkpoint; or its ModelDirectory.
       metadata: TaskMetadata.
       config: BertConfig.
       vocab_file: str. Path of the vocab.txt.
@@ -74,6 +87,8 @@ def load_servable(
     Raises:
       InputError: If the checkpoint lacks weights of the task.
     """
+    directory = ModelDirectory.open(path)
+    path = directory.path
     kind = KINDS[metadata.kind]
     served_model = SERVABLES[metadata.kind]
     if kind.name == MaskedLM.name and config.is_causal:
@@ -91,14 +106,14 @@ def load_servable(
         float32_scores=True,
     )
     model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
-    report = load_pretrained(model, path)
+    report = load_pretrained(model, directory)
     _check_complete(kind, report, path, argument)
     # The head for ALBERT's sentence order has the same variables; the run.json of its training
     # tells it apart.
     has_next_sentence = (
         metadata.pairs
         and not any(name.startswith(MaskedLM.unused_variables) for name in report.missing)
-        and task_metadata.read_run(path).get("objective") != SENTENCE_ORDER
+        and directory.run_settings.get("objective") != SENTENCE_ORDER
     )
     metadata = dataclasses.replace(
         metadata,
@@ -118,14 +133,13 @@ def _check_complete(kind, report, path, argument):
         raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
 
 
-def detect_kind(checkpoint, config):
-    """Returns the kind of a checkpoint without a task.
+def detect_kind(directory, config):
+    """Returns the kind of the model in a ModelDirectory without a task.
 
     It is "masked_lm" if the checkpoint has the weights of that head, otherwise "encoder". With
     causal attention in the BertConfig, that head predicts the next token.
     """
     has_head = not config.is_causal and any(
-        name.startswith(MaskedLM.head_scope)
-        for name in checkpoints.open_checkpoint(checkpoint).tensors
+        name.startswith(MaskedLM.head_scope) for name in directory.checkpoint.tensors
     )
     return MaskedLM.name if has_head else Encoder.name

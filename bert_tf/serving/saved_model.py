@@ -15,10 +15,9 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf import files
-from bert_tf.checkpoints import tf1
+from bert_tf.checkpoints import original, task_metadata
 from bert_tf.errors import InputError
 from bert_tf.files import check_no_pattern
-from bert_tf.model_folder import task_metadata
 from bert_tf.serving import weight_storage
 from bert_tf.tasks import KINDS
 
@@ -66,8 +65,8 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
         tempfile.TemporaryDirectory() as folder,
         files.new_folder(path) as partial,
     ):
-        tf1.write_config(folder, servable.config)
-        module.config = tf.saved_model.Asset(os.path.join(folder, tf1.CONFIG_NAME))
+        original.write_config(folder, servable.config)
+        module.config = tf.saved_model.Asset(os.path.join(folder, original.CONFIG_NAME))
         # There is nothing to convert, and AutoGraph would write files for converted code.
         save_traced = tf.autograph.experimental.do_not_convert(tf.saved_model.save)
         save_traced(module, partial, signatures=servable.signatures())

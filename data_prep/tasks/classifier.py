@@ -15,7 +15,8 @@ from bert_tf.cli import conditions, roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
-from data_prep.tasks import data_file, datasets, glue, tables, text_features
+from data_prep import tables
+from data_prep.tasks import data_file, datasets, glue, text_features
 from data_prep.tasks.base import TaskData, TaskSettings
 from data_prep.tasks.custom_files import create_custom_task
 

@@ -19,7 +19,7 @@ import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from data_prep.tasks import tables
+from data_prep import tables
 
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"

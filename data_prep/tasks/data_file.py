@@ -3,7 +3,7 @@
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep.tasks import tables
+from data_prep import tables
 
 TEXTS = (
     "text",

@@ -14,7 +14,7 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from data_prep.tasks import tables
+from data_prep import tables
 
 CUSTOM = "custom"  # Name of the dataset of your own files.
 UNKNOWN_LABEL = -1  # Instead of the ID of a label that the task does not have.

@@ -25,7 +25,7 @@ from bert_tf.cli import paths, roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_json, replace_surrogates
-from data_prep.tasks import tables
+from data_prep import tables
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 from data_prep.tasks.datasets import Examples
 from data_prep.tasks.text_features import convert_texts_to_features, describe_truncated

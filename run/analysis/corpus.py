@@ -20,9 +20,9 @@ from bert_tf.techniques.masks import apply_masks, get_layers
 from run.analysis import reading
 from run.analysis.observing import Observer, compute_means
 from run.analysis.syntax import OFFSETS, Dependencies
-from run.arrays.prediction import Predictor
-from run.evaluation import plots
 from run.finetuning.fine_tuned_model import FineTunedModel
+from run.training import plots
+from run.training.prediction import Predictor
 
 WINDOW = 512  # Number of texts to sort by length together.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.

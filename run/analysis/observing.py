@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.analysis import behaviors
-from bert_tf.model_folder import task_metadata
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.serving.checkpoint import detect_kind, load_servable
 from bert_tf.tasks import KINDS, MaskedLM
 from bert_tf.tokenization.model_inputs import FEATURES
@@ -110,7 +110,9 @@ class Observer:
         if not settings.model_files.task_metadata:
             kind = detect_kind(checkpoint, settings.config)
         # Not in task.json.
-        may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))
+        may_be_none = bool(
+            ModelDirectory.open(checkpoint).run_settings.get("version_2_with_negative")
+        )
         metadata = dataclasses.replace(
             settings.served_task,
             kind=kind,

@@ -19,9 +19,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes, new_file
 from data_prep.tasks import conll
 from run.analysis import reading
-from run.evaluation import plots
-from run.settings.training import DeviceSettings
-from run.training import strategies
+from run.training import plots, strategies
+from run.training.settings import DeviceSettings
 
 # The learning rate of Adam decays linearly to 0.
 EPOCHS = 20

@@ -13,7 +13,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings.training import DTYPE_POLICIES, DeviceSettings, TrainingSettings
+from run.training.settings import DTYPE_POLICIES, DeviceSettings, TrainingSettings
 
 # Combination of the embeddings of several layers, for each choice of features (table 7 of the
 # paper).

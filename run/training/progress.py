@@ -6,7 +6,7 @@ import threading
 
 from tqdm import tqdm
 
-from run.evaluation.results import select_distinct
+from run.training.results import select_distinct
 
 COMPILING = "compiling the first step"
 UPDATE_SECONDS = 0.5  # Time between two updates while a loop of steps runs.

@@ -11,8 +11,8 @@ from official.common import distribute_utils
 from bert_tf import processor
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
-from run.settings.training import CPU_STRATEGY, TF32
 from run.training import clusters
+from run.training.settings import CPU_STRATEGY, TF32
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
 # Minimum hidden_size: steps of smaller models are so short that compilation takes longer.

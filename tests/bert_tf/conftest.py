@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from bert_tf.model_folder import task_metadata
+from bert_tf.checkpoints import task_metadata
 from bert_tf.serving import litert, saved_model
 from tests import toy_servables
 

@@ -22,15 +22,15 @@ FREE_OF_TENSORFLOW = (
     "data_prep.vocabulary.job",
     "data_prep.learn_vocab",
     "bert_tf.serving",
-    "run.serving.terminal",
+    "run.inference.terminal",
 )
 FREE_OF_FLAGS_TOO = (
     "bert_tf.cli.settings",
     "bert_tf.config",
     "bert_tf.errors",
     "bert_tf.files",
+    "bert_tf.checkpoints.directory",
     "bert_tf.serving.litert",
-    "bert_tf.model_folder",
     "bert_tf.tasks",
     *(f"bert_tf.tasks.{kind}.{module}" for kind in KINDS for module in ("task", "plain")),
     "bert_tf.tokenization",
@@ -101,10 +101,10 @@ def test_training_starts_without_packages_for_results():
     unwanted = {"keras", "sklearn", "scipy.stats", "matplotlib", "seqeval"}
     loaded = run(
         "import sys\nfrom bert_tf.cli import script\nscript.prepare_tensorflow()\n"
-        "import run.finetuning.job, run.pretraining.job\nfrom run.tasks import TASKS\n"
+        "import run.finetuning.job, run.pretraining.job\nfrom run.finetuning.tasks import TASKS\n"
         "kinds = list(TASKS.values())\nprint(*sys.modules)"
     )
-    assert {"tensorflow", "run.tasks.classifier"} <= loaded
+    assert {"tensorflow", "run.finetuning.tasks.classifier"} <= loaded
     assert not unwanted & loaded, "find out which with python -X importtime"
 
 

@@ -10,9 +10,9 @@ import tf_keras
 from bert_tf import losses, models
 from bert_tf.errors import InputError
 from bert_tf.fast import CastWeights
+from bert_tf.layers.hooks import Hook, attach, detach
 from bert_tf.optimization import create_optimizer
 from bert_tf.techniques import lora
-from bert_tf.techniques.hooks import Hook, attach, detach
 from tests.bert_tf.keras_cases import CONFIG, FEATURES, MODELS, OBJECTS, call
 
 

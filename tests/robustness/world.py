@@ -7,8 +7,8 @@ import string
 
 import numpy as np
 
-from bert_tf import latest_checkpoint, models
-from bert_tf.checkpoints import FORMATS, model_tensors
+from bert_tf import models
+from bert_tf.checkpoints import FORMATS, model_tensors, training_run
 from bert_tf.config import BertConfig
 from bert_tf.serving import saved_model
 from bert_tf.tasks.classifier.graph import ServedClassifier
@@ -102,7 +102,7 @@ def make(folder):
     config = BertConfig.from_json_file(folder / "pretrained" / "bert_config.json")
     (folder / "bert_config.json").write_text(config.to_json())
     for name, started_with in STARTED_WITH.items():
-        (folder / name / latest_checkpoint.RUN_FILE).write_text(json.dumps(started_with))
+        (folder / name / training_run.RUN_FILE).write_text(json.dumps(started_with))
     for name, kind, size in (("model", "tf1", 8), ("wide", "tf1", 16), ("hf", "huggingface", 8)):
         sizes = BertConfig(
             len(PIECES), size, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2

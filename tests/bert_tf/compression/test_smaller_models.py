@@ -7,14 +7,13 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
-from bert_tf.checkpoints import FORMATS, huggingface, model_tensors
+from bert_tf.checkpoints import FORMATS, ModelDirectory, huggingface, model_tensors
 from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.compression.importance import importance, normalize
 from bert_tf.compression.pruning import most_important, prune
 from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_config, read_config
 from bert_tf.techniques.masks import apply_masks
 from bert_tf.variables import EMBEDDING_PROJECTION, WORD_EMBEDDINGS
 from tests.encoders import load_all, make_encoder, make_features
@@ -165,7 +164,7 @@ def test_hugging_face_files_of_pruned_heads(model, features, tmp_path):
 def reload(folder, tensors, config):
     """Writes tensors to files and loads them into a pretrainer."""
     FORMATS["tf1"].write(str(folder), tensors, config)
-    assert read_config(find_config(str(folder))) == config
+    assert ModelDirectory.open(str(folder)).config == config
     return load_all(models.BertPretrainer(models.BertEncoder(config)), folder)
 
 

@@ -15,7 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.serving import exports
 from bert_tf.serving.loading import CheckpointOptions
 from bert_tf.tasks import KINDS
-from run.serving.settings import PredictionSettings
+from run.inference.settings import PredictionSettings
 from tests import scripts, toy_servables
 from tests.encoders import make_encoder
 from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS

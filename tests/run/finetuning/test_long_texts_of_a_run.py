@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint, litert
-from run.settings.served_models import resolve_checkpoint
+from run.inference.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 from tests.end_to_end.toy_files import assert_same_tensors
 

@@ -9,14 +9,14 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.checkpoints.training_run import find_latest_checkpoint, has_run
 from bert_tf.errors import InputError
 from bert_tf.files.local import Local
-from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
-from run.settings.training import StepSettings, TrainingSettings
 from run.training import checkpoints, loop, preemption
 from run.training.schedule import Phase
+from run.training.settings import StepSettings, TrainingSettings
 
 # Results of evaluations, by step.
 ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}

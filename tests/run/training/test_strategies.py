@@ -19,8 +19,8 @@ from run.finetuning import job as fine_tuning_job
 from run.finetuning.settings import FineTuningSettings
 from run.pretraining import job as pretraining_job
 from run.pretraining.settings import PretrainingSettings
-from run.settings.training import DeviceSettings, OriginalDeviceSettings
 from run.training import clusters, strategies
+from run.training.settings import DeviceSettings, OriginalDeviceSettings
 from run.training.step import Trainer
 
 A = "127.0.0.1:24001"
