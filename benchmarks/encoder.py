@@ -15,7 +15,7 @@ from benchmarks.measurements import Results, ShapeSettings, time_turns
 from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
 from bert_tf.fast import Fast, FastEncoder
-from run.compression.pruning import count_encoder_flops
+from run.pruning.job import count_encoder_flops
 
 MATRIX_SIZE = 2048
 COMMAND = script.Command(ShapeSettings(batch_sizes=(8, 1, 8), lengths=(128, 32, 384)), __name__)

@@ -18,8 +18,8 @@ from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
 from bert_tf.fast import FastEncoder
 from bert_tf.models import BertClassifier
-from run.settings.training import DTYPE_POLICIES
 from run.training import strategies
+from run.training.settings import DTYPE_POLICIES
 
 PEER = "tf-models-official, AdamWeightDecay"
 COMMAND = script.Command(StepSettings(), __name__)

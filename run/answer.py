@@ -12,9 +12,9 @@ Without --question, each line of standard input is a question.
 """
 
 from bert_tf.cli import script
-from run.serving.settings import AnswerSettings
+from run.inference.settings import AnswerSettings
 
-COMMAND = script.Command(AnswerSettings(), "run.serving.terminal")
+COMMAND = script.Command(AnswerSettings(), "run.inference.terminal")
 
 if __name__ == "__main__":
     COMMAND.run()

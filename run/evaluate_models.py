@@ -10,9 +10,9 @@ Taggers and multiple choice require --dev_file, and span labelers --predict_file
 """
 
 from bert_tf.cli import script
-from run.compression.settings import ModelEvaluationSettings
+from run.inference.evaluation_settings import ModelEvaluationSettings
 
-COMMAND = script.Command(ModelEvaluationSettings(), "run.compression.model_evaluation")
+COMMAND = script.Command(ModelEvaluationSettings(), "run.inference.evaluate_models")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -10,9 +10,9 @@ which specifies the task. For other checkpoints, set --task:
 """
 
 from bert_tf.cli import script
-from run.serving.settings import ExportSettings
+from run.inference.settings import ExportSettings
 
-COMMAND = script.Command(ExportSettings(), "run.serving.exporting")
+COMMAND = script.Command(ExportSettings(), "run.inference.export")
 
 if __name__ == "__main__":
     COMMAND.run()

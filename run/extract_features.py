@@ -7,9 +7,9 @@ Each line of the input is a text, or a pair of texts, `text_a ||| text_b`.
 """
 
 from bert_tf.cli import script
-from run.serving.settings import ExtractionSettings
+from run.inference.settings import ExtractionSettings
 
-COMMAND = script.Command(ExtractionSettings(), "run.serving.extraction")
+COMMAND = script.Command(ExtractionSettings(), "run.inference.extract")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -17,9 +17,9 @@ A pair is `text_a ||| text_b`. Without --text, it reads texts from standard inpu
 """
 
 from bert_tf.cli import script
-from run.serving.settings import FillMaskSettings
+from run.inference.settings import FillMaskSettings
 
-COMMAND = script.Command(FillMaskSettings(), "run.serving.terminal")
+COMMAND = script.Command(FillMaskSettings(), "run.inference.terminal")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -11,9 +11,9 @@ in .tsv.
 """
 
 from bert_tf.cli import script
-from run.serving.settings import PredictionSettings
+from run.inference.settings import PredictionSettings
 
-COMMAND = script.Command(PredictionSettings(), "run.serving.predicting")
+COMMAND = script.Command(PredictionSettings(), "run.inference.predict")
 
 if __name__ == "__main__":
     COMMAND.run()

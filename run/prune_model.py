@@ -11,7 +11,7 @@ directory to evaluate, train, or export it.
 """
 
 from bert_tf.cli import script
-from run.compression.settings import PruneModelSettings
+from run.pruning.settings import PruneModelSettings
 
 SETTINGS = PruneModelSettings()
 EXCLUDED_FLAGS = {
@@ -21,7 +21,7 @@ EXCLUDED_FLAGS = {
     "log_steps",
 }
 COMMAND = script.Command(
-    SETTINGS, "run.compression.pruning", only=SETTINGS.values().keys() - EXCLUDED_FLAGS
+    SETTINGS, "run.pruning.job", only=SETTINGS.values().keys() - EXCLUDED_FLAGS
 )
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@
 from bert_tf.cli import script
 from data_prep.tasks import classifier
 from run.finetuning.settings import FineTuningSettings, choose_job
-from run.settings.training import OriginalDeviceSettings
+from run.training.settings import OriginalDeviceSettings
 
 SETTINGS = FineTuningSettings(devices=OriginalDeviceSettings(), task=classifier.Settings())
 COMMAND = script.Command(SETTINGS, choose_job)

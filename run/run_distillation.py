@@ -7,12 +7,12 @@ The models can be classifiers, span labelers, taggers, or models of multiple cho
 """
 
 from bert_tf.cli import script
-from run.compression.settings import DistillationSettings
+from run.distillation.settings import DistillationSettings
 
 SETTINGS = DistillationSettings()
 COMMAND = script.Command(
     SETTINGS,
-    "run.compression.distillation",
+    "run.distillation.job",
     only=SETTINGS.names(
         "student", "data", "losses", "devices", "training", "step", "tuning", "trained_weights"
     )

@@ -8,12 +8,12 @@ The smaller model can be fine-tuned or distilled later.
 """
 
 from bert_tf.cli import script
-from run.compression.settings import GeneralSettings
+from run.distillation.settings import GeneralSettings
 
 SETTINGS = GeneralSettings()
 COMMAND = script.Command(
     SETTINGS,
-    "run.compression.distillation",
+    "run.distillation.job",
     only=SETTINGS.values().keys()
     - SETTINGS.names("model")
     - {"recipe", "do_train", "profile_steps", "phases"},

@@ -13,7 +13,7 @@ from bert_tf.cli import script
 from bert_tf.cli.model_settings import TokenizerSettings
 from data_prep.tasks import span_labeler
 from run.finetuning.settings import FineTuningSettings, choose_job
-from run.settings.training import OriginalDeviceSettings
+from run.training.settings import OriginalDeviceSettings
 
 SETTINGS = FineTuningSettings(
     tokenizer=TokenizerSettings(max_seq_length=384),

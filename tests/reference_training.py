@@ -38,15 +38,7 @@ def train(kind, strategy, *, loss=None, encoder_options=None, scale_loss=False, 
       <kind>_variables.json.
     """
     with strategy.scope():
-        encoder = make_encoder(
-            BertConfig.from_json_file(REFERENCE / "bert_config.json"), **(encoder_options or {})
-        )
-        model = (
-            models.BertPretrainer(encoder)
-            if kind == "pretrain"
-            else models.BertClassifier(encoder, 3)
-        )
-        load_pretrained(model, str(REFERENCE / f"{kind}_init.ckpt"))
+        model = make_model(kind, **(encoder_options or {}))
         schedule = json.loads((REFERENCE / "schedule.json").read_text())
         optimizer = create_optimizer(**schedule, scale_loss=scale_loss)
         optimizer.build(model.trainable_variables)
@@ -59,6 +51,18 @@ def train(kind, strategy, *, loss=None, encoder_options=None, scale_loss=False, 
     tensors = model_tensors(model)
     names = json.loads((REFERENCE / f"{kind}_variables.json").read_text())
     return found, [float(np.linalg.norm(tensors[name].read())) for name in names]
+
+
+def make_model(kind, **encoder_options):
+    """Creates a model with the initial weights of a reference run."""
+    encoder = make_encoder(
+        BertConfig.from_json_file(REFERENCE / "bert_config.json"), **encoder_options
+    )
+    model = (
+        models.BertPretrainer(encoder) if kind == "pretrain" else models.BertClassifier(encoder, 3)
+    )
+    load_pretrained(model, str(REFERENCE / f"{kind}_init.ckpt"))
+    return model
 
 
 def read_batches(share):

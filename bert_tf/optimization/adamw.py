@@ -29,9 +29,8 @@ class BertAdamW(ClippingOptimizer):
         """
         return float(np.sqrt((1 - self._beta_2) / (1 - np.float32(self._beta_2))))
 
-    def update_step(self, gradient, variable):
-        """Updates one variable; called by Keras."""
-        values, scalars = gradient
+    def update_variable(self, variable, gradient, scalars):
+        """See ClippingOptimizer."""
         index = self._index_dict[self._var_key(variable)]
         if self._decay and self.decays(variable):
             variable.assign_sub(self.scale_rate(variable, scalars.decay) * variable)
@@ -47,5 +46,5 @@ class BertAdamW(ClippingOptimizer):
             beta1=scalars.beta_1,
             beta2=scalars.beta_2,
             epsilon=scalars.epsilon,
-            grad=values,
+            grad=gradient,
         )

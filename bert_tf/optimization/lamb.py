@@ -21,9 +21,8 @@ class Lamb(ClippingOptimizer):
     See ClippingOptimizer for the arguments.
     """
 
-    def update_step(self, gradient, variable):
-        """Updates one variable; called by Keras."""
-        values, scalars = gradient
+    def update_variable(self, variable, gradient, scalars):
+        """See ClippingOptimizer."""
         index = self._index_dict[self._var_key(variable)]
         moments = self._first_moments[index], self._second_moments[index]
         # TensorFlow's Adam kernel with a learning rate of 0 updates only the moments, in one pass.
@@ -37,7 +36,7 @@ class Lamb(ClippingOptimizer):
             beta1=scalars.beta_1,
             beta2=scalars.beta_2,
             epsilon=scalars.epsilon,
-            grad=values,
+            grad=gradient,
         )
         first, second = (
             moment * self._bias_correction(beta)

@@ -98,13 +98,21 @@ class Scalars(typing.NamedTuple):
     zero: tf.Tensor
 
 
+class Update(typing.NamedTuple):
+    """Result of an update of the variables, the same on all replicas."""
+
+    is_good: tf.Tensor  # bool scalar. See `apply_summed`.
+    norm: tf.Tensor  # float32 scalar. Global norm of the unscaled gradients before clipping.
+    rate: tf.Tensor  # float32 scalar. Learning rate, also of a skipped update.
+
+
 class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     """Clips the gradients of the whole batch, over all replicas, by one global norm.
 
-    A subclass implements Keras' `update_step(gradient, variable)`, which updates one variable. Its
-    gradient is a pair: values, float32 with the shape of the variable, zeros for a skipped update;
-    and Scalars. A subclass can set `gradient_scale`, a float by which the clipped gradients are
-    multiplied.
+    A subclass implements `update_variable(variable, gradient, scalars)`, which updates one
+    variable. The gradient is float32 with the shape of the variable, zeros for a skipped update;
+    `scalars` are Scalars. A subclass can set `gradient_scale`, a float by which the clipped
+    gradients are multiplied.
 
     Args:
       learning_rate: float or schedule.
@@ -232,8 +240,8 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
           name: See `apply_gradients`.
 
         Returns:
-          bool scalar. False if the loss was not finite, or if the gradients were not and the loss
-          scale cannot decrease.
+          Update. It is not good if the loss was not finite, or if the gradients were not and the
+          loss scale cannot decrease.
         """
         scale = 1.0 if self._loss_scale is None else self.loss_scale
         norm = _global_norm(gradients) / scale
@@ -243,8 +251,11 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
             factor *= self._clip_norm / tf.maximum(norm, self._clip_norm)
         # Multiplying by a factor of 0 results in 0, even if a gradient is NaN or infinite.
         factor = tf.where(is_applied, factor, 0.0)
-        rate = self._learning_rate
-        rate = tf.where(is_applied, rate(self.iterations) if callable(rate) else rate, 0.0)
+        schedule = self._learning_rate
+        current_rate = tf.convert_to_tensor(
+            schedule(self.iterations) if callable(schedule) else schedule
+        )
+        rate = tf.where(is_applied, current_rate, 0.0)
         scalars = Scalars(
             rate,
             rate * self._decay,
@@ -258,14 +269,30 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
             gradient.values if isinstance(gradient, MergedSlices) else gradient
             for gradient in gradients
         ]
-        clipped = [(tf.math.multiply_no_nan(value, factor), scalars) for value in values]
-        super().apply_gradients(
-            zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True
-        )
-        if self._loss_scale is None:
-            return is_applied
-        self._loss_scale.update(is_applied)
-        return tf.math.is_finite(loss) & (is_applied | (scale > 1.0))
+        clipped = [tf.math.multiply_no_nan(value, factor) for value in values]
+        self._compute_current_learning_rate()
+        with tf.name_scope(name or self.name):
+            with tf.init_scope():
+                self.build(variables)
+            tf.__internal__.distribute.interim.maybe_merge_call(
+                self._update_variables, self._distribution_strategy, variables, clipped, scalars
+            )
+        is_good = is_applied
+        if self._loss_scale is not None:
+            self._loss_scale.update(is_applied)
+            is_good = tf.math.is_finite(loss) & (is_applied | (scale > 1.0))
+        return Update(is_good, norm, current_rate)
+
+    def _update_variables(self, strategy, variables, gradients, scalars):
+        """Updates the variables on all devices, and counts the step.
+
+        This is what Keras does with gradients that are tensors. Here, an update also has Scalars.
+        """
+        for variable, gradient in zip(variables, gradients, strict=True):
+            strategy.extended.update(
+                variable, self.update_variable, args=(gradient, scalars), group=False
+            )
+        self.iterations.assign_add(1)
 
     def get_config(self):
         """Returns the arguments of the constructor, for Keras."""

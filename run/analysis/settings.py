@@ -12,7 +12,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
-from run.settings.served_models import ServingSettings
+from run.inference.served_models import ServingSettings
 
 FORMATS = ("html", "npz")
 

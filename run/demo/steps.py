@@ -20,7 +20,7 @@ from bert_tf.files import is_remote
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from run.demo import topics
-from run.evaluation.results import read_results
+from run.training.results import read_results
 
 # Marks a directory that an earlier demo created and this one may overwrite.
 MARKER = ".bert_tf_demo"

@@ -1,4 +1,4 @@
-"""Embeddings from a frozen encoder, saved to disk and read row by row. See run.arrays.stored_rows.
+"""Embeddings from a frozen encoder, saved to disk, and read row by row by `StoredRows`.
 
 There is one file per computed layer, `layer_N.bin`, float16 [words, H] in the order of the data.
 
@@ -11,11 +11,14 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.fast import FastEncoder
-from run.arrays.prediction import Predictor
-from run.arrays.stored_rows import (
+from run.feature_based.settings import EMBEDDINGS_FOLDER
+from run.training import strategies
+from run.training.prediction import Predictor
+from run.training.settings import DTYPE_POLICIES
+from run.training.stored_rows import (
     Entry,
     StackedRows,
     StoredRows,
@@ -23,9 +26,6 @@ from run.arrays.stored_rows import (
     is_complete,
     write,
 )
-from run.feature_based.settings import EMBEDDINGS_FOLDER
-from run.settings.training import DTYPE_POLICIES
-from run.training import strategies
 
 DTYPE = np.dtype(np.float16)  # Half the memory, without an effect on classifiers.
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
@@ -85,7 +85,9 @@ def _describe(settings, features, positions, layers):
         data.update(np.ascontiguousarray(features[name]).tobytes())
     data.update(positions.tobytes())
     return {
-        "encoder": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
+        "encoder": fingerprint(
+            ModelDirectory.open(settings.model.init_checkpoint).weight_files, is_complete=True
+        ),
         "config": settings.model.config.to_dict(),
         "data": data.hexdigest(),
         "positions": int(positions.sum()),

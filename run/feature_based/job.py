@@ -9,21 +9,20 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.checkpoints import checkpoint_files
+from bert_tf.checkpoints import ModelDirectory
+from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
-from bert_tf.latest_checkpoint import has_run
 from bert_tf.tasks import KINDS
 from data_prep.tasks import word_features
-from run.arrays.prediction import Predictor
-from run.evaluation import results
 from run.feature_based import embeddings
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import ALL, COMBINATIONS, select_layers
 from run.finetuning.job import TrainingResult
 from run.finetuning.sweeps import compute_mean_and_deviation, keep_better, list_columns
-from run.tasks import TASKS
-from run.training import checkpoints, strategies
+from run.finetuning.tasks import TASKS
+from run.training import checkpoints, results, strategies
 from run.training.loop import lock_run, open_run
+from run.training.prediction import Predictor
 from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
@@ -54,7 +53,9 @@ def run(settings):
         snapshot(settings),
         {
             **{name: fingerprint(paths) for name, paths in task.training_files.items()},
-            "init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint)),
+            "init_checkpoint": fingerprint(
+                ModelDirectory.open(settings.model.init_checkpoint).weight_files
+            ),
         },
         name=SETTINGS_FILE,
         must_be_empty=True,

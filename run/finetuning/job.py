@@ -1,7 +1,7 @@
 """The fine-tuning job: data, model, training, evaluation, the best weights, and predictions.
 
-Everything specific to a kind of task is in a run.tasks.base.Task. See run.finetuning.sweeps for
-several runs.
+Everything specific to a kind of task is in a run.finetuning.tasks.base.Task. See
+run.finetuning.sweeps for several runs.
 """
 
 import atexit
@@ -13,20 +13,25 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from bert_tf.checkpoints import holds_adapters, load_pretrained
+from bert_tf.checkpoints import (
+    ModelDirectory,
+    TokenizerFiles,
+    holds_adapters,
+    load_pretrained,
+    task_metadata,
+)
+from bert_tf.checkpoints.training_run import BEST_FOLDER, has_run
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import BEST_FOLDER, TASK_FILE, TokenizerFiles, task_metadata
 from bert_tf.tasks import KINDS
-from run.arrays.prediction import Predictor
-from run.evaluation import results
+from bert_tf.tasks.metadata import TASK_FILE
 from run.finetuning.head import choose_new_variables
-from run.tasks import TASKS
+from run.finetuning.tasks import TASKS
 from run.techniques.trained_weights import TrainedWeights
-from run.training import model_files, strategies
+from run.training import model_files, results, strategies
 from run.training.loop import DivergedError, Run, lock_run, open_run
+from run.training.prediction import Predictor
 from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
@@ -157,7 +162,8 @@ def check_run(settings, task):
 
 def choose_techniques(settings):
     """Returns the list of Techniques that FineTuningSettings require."""
-    return [TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs)]
+    kind = KINDS[settings.task.kind]
+    return [TrainedWeights(settings.trained_weights, kind, settings.model.init_checkpoint)]
 
 
 class TrainingResult(NamedTuple):
@@ -332,7 +338,7 @@ def check_metadata(output_dir, metadata):
     """Raises InputError if `output_dir` contains the run of another task."""
     if not has_run(output_dir):
         return
-    existing = task_metadata.read(output_dir)
+    existing = ModelDirectory.open(output_dir).task
     if existing is None:
         raise InputError(
             f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or "
@@ -367,7 +373,7 @@ def _read_model_metadata(settings):
         return None
     folder = settings.runs[0].training.output_dir
     path = folder if has_run(folder) else settings.model.init_checkpoint
-    metadata = task_metadata.read(path) if path else None
+    metadata = ModelDirectory.open(path).task if path else None
     return metadata if metadata and metadata.kind == settings.task.kind else None
 
 

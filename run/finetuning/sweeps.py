@@ -13,15 +13,14 @@ import statistics
 import tensorflow as tf
 
 from bert_tf import files
+from bert_tf.checkpoints.training_run import TRIAL_FILE, find_latest_checkpoint
 from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
-from run.evaluation import results
 from run.finetuning import job
 from run.finetuning.settings import SEARCH_FOLDER, format_number
 from run.techniques.settings import TrainedWeightsSettings
-from run.training import checkpoints, model_files, strategies
+from run.training import checkpoints, model_files, results, strategies
 from run.training.loop import DivergedError, lock_run
 
 TABLE_FILE = "search.tsv"  # In SEARCH_FOLDER.

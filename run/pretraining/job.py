@@ -6,16 +6,16 @@ import os
 import tensorflow as tf
 
 from bert_tf import losses, models
-from bert_tf.checkpoints import checkpoint_files
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from run.evaluation.results import write_results
 from run.pretraining import phases
 from run.pretraining.data import PretrainingData
 from run.pretraining.evaluation import PretrainingEvaluator
 from run.training import model_files, strategies
 from run.training.loop import lock_run, open_run
+from run.training.results import write_results
 from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
@@ -198,5 +198,5 @@ def _make_state(settings, parts):
     """Creates the RunState of a run, whose input are the records of all phases."""
     inputs = {"input_file": fingerprint([path for _, _, data in parts for path in data.files])}
     if teacher := settings.values().get("teacher"):
-        inputs["teacher"] = fingerprint(checkpoint_files(teacher))
+        inputs["teacher"] = fingerprint(ModelDirectory.open(teacher).weight_files)
     return RunState(settings.training.output_dir, snapshot(settings), inputs)

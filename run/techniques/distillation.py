@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
+from bert_tf.checkpoints import ModelDirectory, load_pretrained, open_checkpoint
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.cli.script import to_flag_names
 from bert_tf.errors import InputError
@@ -23,12 +23,12 @@ from bert_tf.techniques.distillation import (
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from data_prep.tasks.base import ID_FEATURES
-from run.arrays.batches import count_tokens
-from run.arrays.prediction import Predictor
-from run.arrays.stored_rows import find_subfolder, is_complete
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
+from run.training.batches import count_tokens
+from run.training.prediction import Predictor
+from run.training.stored_rows import find_subfolder, is_complete
 
 # Feature with the number of an example. Windows of questions have their own IDs instead.
 ROW = "row"
@@ -164,7 +164,7 @@ class TaskDistillation(Distillation):
         self._deletes_outputs = not cache_dir
         self._outputs_path = self._saved_outputs = self._first_id = None
         self._teacher_files = task.started_with["teacher"] = fingerprint(
-            checkpoint_files(teacher.path)
+            ModelDirectory.open(teacher.path).weight_files
         )
         self._check_teacher(task)
         if "train" in task.features:

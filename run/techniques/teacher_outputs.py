@@ -10,15 +10,15 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.arrays import stored_rows
-from run.arrays.stored_rows import Entry, StoredRows
+from run.training import stored_rows
+from run.training.stored_rows import Entry, StoredRows
 
 PREFIX = "teacher_"  # Prefix of the names of outputs among features.
 CONSEQUENCE = "query the teacher again"
 
 
 def read(folder, lengths):
-    """Opens a subdirectory of `run.arrays.stored_rows`.
+    """Opens a subdirectory of `run.training.stored_rows`.
 
     Args:
       folder: Path of the subdirectory.

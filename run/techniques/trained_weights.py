@@ -2,14 +2,21 @@
 
 import os
 
-from bert_tf.checkpoints import adapters, model_tensors
+from bert_tf import files
+from bert_tf.checkpoints import adapters, model_tensors, peft
+from bert_tf.checkpoints.original import VOCABULARY_NAME
+from bert_tf.files import new_file, read_bytes
 from bert_tf.optimization import layerwise_factors
+from bert_tf.tasks.metadata import TASK_FILE
 from bert_tf.techniques import lora
 from bert_tf.techniques.freezing import freeze
 from bert_tf.techniques.int8 import FakeQuantization, quantize
+from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME
 from run.techniques.base import Technique
-from run.training.checkpoints import ADAPTER_FILE
+from run.training.checkpoints import ADAPTER_FOLDER
 
+# Files of a run that an adapter also requires.
+FILES_OF_RUN = (VOCABULARY_NAME, TOKENIZER_CONFIG_NAME, TASK_FILE)
 LORA_ALPHA = 16.0  # The output of an adapter is multiplied by this value divided by its rank.
 
 
@@ -18,12 +25,14 @@ class TrainedWeights(Technique):
 
     Args:
       settings: TrainedWeightsSettings.
-      needs: Function (name of a variable) -> whether predictions depend on it.
+      kind: Kind of task, which determines the variables on which predictions depend.
+      base: Path of the checkpoint that training begins with, or None.
     """
 
-    def __init__(self, settings, needs):
+    def __init__(self, settings, kind, base):
         self._settings = settings
-        self._needs = needs
+        self._kind = kind
+        self._base = base
 
     def build(self, run):
         """See Technique. Freezes weights, adds adapters, sets learning rates, and rounds to int8.
@@ -60,11 +69,19 @@ class TrainedWeights(Technique):
             return
         if run.writes:
             names = [variable.name.removesuffix(":0") for variable in run.model.trainable_variables]
-            path = os.path.join(run.folder, ADAPTER_FILE)
-            size = adapters.write(
+            needs = self._kind.needs
+            path = os.path.join(run.folder, ADAPTER_FOLDER)
+            size = peft.write(
                 path,
                 model_tensors(run.model),
-                [name for name in names if self._needs(name) and not adapters.is_adapter(name)],
+                [name for name in names if needs(name) and not adapters.is_adapter(name)],
+                kind=self._kind.name,
+                base=self._base,
             )
+            for name in FILES_OF_RUN:
+                source = os.path.join(run.folder, name)
+                if files.at(source).exists():
+                    with new_file(os.path.join(path, name), "wb") as file:
+                        file.write(read_bytes(source))
             print(f"{path}: adapters and head, {size / 1e6:.2f} MB")
         lora.merge_adapters(run.model.encoder)

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.evaluation import plots
+from run.training import plots
 
 TRAINING_LOG = "training_log.csv"
 EVALUATION_LOG = "eval_log.csv"
@@ -43,13 +43,13 @@ class Logs:
         self._writes = writes
         self._writers = {}
 
-    def add_training(self, step, means, rates):
-        """Adds means over the last steps, and rates, which only TensorBoard shows.
+    def add_training(self, step, values, speeds):
+        """Adds values of the last steps, and their speeds, which only TensorBoard shows.
 
-        `means`, `rates`: Dicts of name to float.
+        `values`, `speeds`: Dicts of name to float.
         """
-        self.training.add(step, means)
-        self._add_events("", step, means | rates)
+        self.training.add(step, values)
+        self._add_events("", step, values | speeds)
 
     def add_evaluation(self, step, results):
         """Adds and writes the results of an evaluation, dict of name to float."""

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.checkpoints.training_run import find_latest_checkpoint
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.optimization import create_optimizer
 from run.training import clusters, logs, strategies
 from run.training.checkpoints import BestWeights, CheckpointManager, find_not_finite
@@ -303,10 +303,10 @@ class Run:
                         phase = schedule.find_phase(self.step)
                         self._begin_phase(phase, trainer, bar)
                     with bar.follow_steps(), self._record_profile(schedule):
-                        means = trainer.train(schedule.count_steps(self.step))
+                        values = trainer.train(schedule.count_steps(self.step))
                     self._check_steps(trainer, run_logs)
                     speed = (self.step - first_step) / (time.monotonic() - began)
-                    self._log_loop(means, speed, phase.batch_size, run_logs, bar)
+                    self._log_loop(values, speed, phase.batch_size, run_logs, bar)
                     preemption.check()
                     if self.step % self._training.save_checkpoints_steps == 0:
                         self._save(run_logs)
@@ -373,20 +373,20 @@ class Run:
             )
         return evaluations.explain_early_stop(self.step)
 
-    def _log_loop(self, means, steps_per_second, batch_size, run_logs, bar):
-        """Logs the means of a loop of steps, with their speed, and moves the bar."""
+    def _log_loop(self, values, steps_per_second, batch_size, run_logs, bar):
+        """Logs the values of a loop of steps, with their speed, and moves the bar."""
         examples = batch_size * steps_per_second
-        tokens = means.pop("tokens") * steps_per_second
+        tokens = values.pop("tokens") * steps_per_second
         run_logs.add_training(
             self.step,
-            means,
+            values,
             {
                 "steps_per_second": steps_per_second,
                 "examples_per_second": examples,
                 "tokens_per_second": tokens,
             },
         )
-        bar.show_loop(means["loss"], examples, tokens)
+        bar.show_loop(values["loss"], examples, tokens)
 
     def _record_profile(self, schedule):
         """Returns a context that records a TensorBoard profile if the next steps require that."""

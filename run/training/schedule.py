@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from run.settings.training import MOST_LOG_STEPS
+from run.training.settings import MOST_LOG_STEPS
 
 
 class Phase(NamedTuple):

@@ -23,6 +23,25 @@ def count_tokens(features):
 REPORTED = {"tokens": count_tokens}
 
 
+def keep_last(before, value):
+    """Returns a value, or the one before if it is not finite, as in a step that is skipped."""
+    return tf.where(tf.math.is_finite(value), value, before)
+
+
+def keep_largest(before, value):
+    """Returns the larger of a value, unless it is not finite, and the one before."""
+    return tf.maximum(before, keep_last(before, value))
+
+
+# Values of the updates of a loop of steps, by name: a function of the Update of a step, and one of
+# the value of the steps before (0 before the first step) and this step's.
+LOGGED = {
+    "learning_rate": (lambda update: update.rate, keep_last),
+    "gradient_norm": (lambda update: update.norm, keep_last),
+    "largest_gradient_norm": (lambda update: update.norm, keep_largest),
+}
+
+
 class Trainer:
     """Runs steps (forward, loss, backward, update) on every replica.
 
@@ -56,12 +75,12 @@ class Trainer:
         self._run_steps = tf.function(self._repeat_step, autograph=False)
         with strategy.scope():
             self._means = {name: tf_keras.metrics.Mean(name) for name in (*loss.names, *REPORTED)}
-            self._first_bad_step = tf.Variable(
-                0,
-                trainable=False,
-                dtype=tf.int64,
-                aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
-            )
+            options = {
+                "trainable": False,
+                "aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA,
+            }
+            self._logged = {name: tf.Variable(0.0, **options) for name in LOGGED}
+            self._first_bad_step = tf.Variable(0, dtype=tf.int64, **options)
 
     @property
     def first_bad_step(self):
@@ -89,14 +108,18 @@ class Trainer:
           num_steps: int, or int32 scalar.
 
         Returns:
-          Dict of name to float. Mean over the steps of each loss and of REPORTED.
+          Dict of name to float. Mean over the steps of each loss and of REPORTED, and the values of
+          LOGGED.
         """
         for mean in self._means.values():
             mean.reset_state()
+        for variable in self._logged.values():
+            variable.assign(0.0)
         if self._iterator is None:
             self._iterator = iter(self.batches)
         self._run_steps(self._iterator, tf.convert_to_tensor(num_steps, tf.int32))
-        return {name: float(mean.result()) for name, mean in self._means.items()}
+        means = {name: float(mean.result()) for name, mean in self._means.items()}
+        return means | {name: float(variable.numpy()) for name, variable in self._logged.items()}
 
     def _repeat_step(self, iterator, num_steps):
         """Runs `num_steps` steps, an int32 scalar, in one loop of the graph."""
@@ -131,15 +154,17 @@ class Trainer:
         variables = self._model.trainable_variables
         # No updates after a bad step.
         loss = tf.where(self._first_bad_step > 0, float("nan"), values["loss"])
-        is_good = self._optimizer.apply_summed(
+        update = self._optimizer.apply_summed(
             list(gradients.values()), [variables[index] for index in gradients], loss=loss
         )
-        is_first = ~is_good & (self._first_bad_step == 0)
+        is_first = ~update.is_good & (self._first_bad_step == 0)
         self._first_bad_step.assign(
             tf.where(is_first, self._optimizer.iterations, self._first_bad_step)
         )
         for name, mean in self._means.items():
             mean.update_state(values[name])
+        for name, (read, keep) in LOGGED.items():
+            self._logged[name].assign(keep(self._logged[name], read(update)))
 
     def _partial_losses_and_gradients(self, features, normalizers):
         """Computes this replica's part of the losses and gradients of the batch.

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from bert_tf.tasks import KINDS
 from tests import scripts
 
 pytestmark = pytest.mark.extra_large
@@ -21,16 +22,17 @@ FREE_OF_TENSORFLOW = (
     "data_prep.vocabulary.job",
     "data_prep.learn_vocab",
     "bert_tf.serving",
-    "run.serving.terminal",
+    "run.inference.terminal",
 )
 FREE_OF_FLAGS_TOO = (
     "bert_tf.cli.settings",
     "bert_tf.config",
     "bert_tf.errors",
     "bert_tf.files",
-    "bert_tf.litert.model",
-    "bert_tf.model_folder",
+    "bert_tf.checkpoints.directory",
+    "bert_tf.serving.litert",
     "bert_tf.tasks",
+    *(f"bert_tf.tasks.{kind}.{module}" for kind in KINDS for module in ("task", "plain")),
     "bert_tf.tokenization",
     "bert_tf.tokenization.unicode_rules",
     "bert_tf.tokenization.vocabulary",
@@ -61,7 +63,7 @@ def run(code):
         (FREE_OF_FLAGS_TOO, {"tensorflow", "tf_keras", "keras", "absl"}),
         # docs/installation.md: an environment for LiteRT files has none of these.
         (
-            ("bert_tf.serving", "bert_tf.litert"),
+            ("bert_tf.serving", "bert_tf.serving.litert"),
             {
                 "tensorflow",
                 "absl",
@@ -99,10 +101,10 @@ def test_training_starts_without_packages_for_results():
     unwanted = {"keras", "sklearn", "scipy.stats", "matplotlib", "seqeval"}
     loaded = run(
         "import sys\nfrom bert_tf.cli import script\nscript.prepare_tensorflow()\n"
-        "import run.finetuning.job, run.pretraining.job\nfrom run.tasks import TASKS\n"
+        "import run.finetuning.job, run.pretraining.job\nfrom run.finetuning.tasks import TASKS\n"
         "kinds = list(TASKS.values())\nprint(*sys.modules)"
     )
-    assert {"tensorflow", "run.tasks.classifier"} <= loaded
+    assert {"tensorflow", "run.finetuning.tasks.classifier"} <= loaded
     assert not unwanted & loaded, "find out which with python -X importtime"
 
 

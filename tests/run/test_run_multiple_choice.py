@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bert_tf.config import BertConfig
-from run.evaluation.results import read_results
+from run.training.results import read_results
 from tests import scripts
 
 pytestmark = pytest.mark.large

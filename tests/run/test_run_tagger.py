@@ -9,7 +9,7 @@ from seqeval import metrics as entity_metrics
 
 from bert_tf.config import BertConfig
 from data_prep.tasks import conll
-from run.evaluation.results import read_results
+from run.training.results import read_results
 from tests import scripts
 
 pytestmark = pytest.mark.large

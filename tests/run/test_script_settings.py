@@ -7,14 +7,14 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, multiple_choice
 from run.finetuning.settings import FineTuningSettings
-from run.pretraining.settings import PretrainingSettings
-from run.serving.settings import (
+from run.inference.served_models import LabelSettings
+from run.inference.settings import (
     AnswerSettings,
     ConversionSettings,
     ExportSettings,
 )
-from run.settings.served_models import LabelSettings
-from run.settings.training import OriginalDeviceSettings
+from run.pretraining.settings import PretrainingSettings
+from run.training.settings import OriginalDeviceSettings
 from tests import remote_folders, scripts
 
 

@@ -7,15 +7,15 @@ import os
 import pytest
 
 from bert_tf.cli import resolution, script
+from bert_tf.cli.model_files import ModelFiles
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 from data_prep.pretraining import JobSettings
 from data_prep.vocabulary import VocabularySettings
 from run.finetuning.settings import FineTuningSettings
-from run.serving.settings import FillMaskSettings
-from run.settings.training import TrainingSettings
+from run.inference.settings import FillMaskSettings
+from run.training.settings import TrainingSettings
 from tests.settings import resolved
 
 SMALL = BertConfig(8, 6, 2, 3, 7, max_position_embeddings=13, type_vocab_size=5)

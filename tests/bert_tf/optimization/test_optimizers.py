@@ -125,7 +125,7 @@ def test_a_step_that_is_not_finite_changes_only_the_step_counter(name, bad):
     assert int(optimizer.iterations) == 2
     assert not optimizer.apply_summed(
         [tf.constant([0.5, 0.5])], variables[:1], loss=tf.constant(bad)
-    )
+    ).is_good
     assert len(before) == 6
     for first, second in zip(before, read_state(), strict=True):
         np.testing.assert_array_equal(first, second)
@@ -146,8 +146,12 @@ def test_an_overflow_is_an_error_only_at_the_minimum_loss_scale(monkeypatch):
     monkeypatch.setattr(optimizer_module, "INITIAL", 2.0)
     variable = tf.Variable([1.0], name="kernel")
     optimizer = BertAdamW(PEAK, scale_loss=True)
-    assert optimizer.apply_summed([tf.constant([np.inf])], [variable], loss=tf.constant(1.0))
-    assert not optimizer.apply_summed([tf.constant([np.inf])], [variable], loss=tf.constant(1.0))
+    assert optimizer.apply_summed(
+        [tf.constant([np.inf])], [variable], loss=tf.constant(1.0)
+    ).is_good
+    assert not optimizer.apply_summed(
+        [tf.constant([np.inf])], [variable], loss=tf.constant(1.0)
+    ).is_good
     assert variable.numpy() == 1
 
 

@@ -15,7 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.serving import exports
 from bert_tf.serving.loading import CheckpointOptions
 from bert_tf.tasks import KINDS
-from run.serving.settings import PredictionSettings
+from run.inference.settings import PredictionSettings
 from tests import scripts, toy_servables
 from tests.encoders import make_encoder
 from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS
@@ -213,6 +213,8 @@ def test_the_options_have_the_names_of_flags():
         "task",
         "input_file",
         "columns",
+        "id_column",
+        "table_dialect",
         "output_file",
         "batch_size",
     }

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from run.arrays import stored_rows
-from run.arrays.batches import take_rows
 from run.feature_based import embeddings
+from run.training import stored_rows
+from run.training.batches import take_rows
 from tests import remote_folders
 
 LAYERS = (0, 2)

@@ -3,16 +3,15 @@
 import pytest
 
 from bert_tf import models
-from bert_tf.checkpoints import FORMATS, model_tensors
+from bert_tf.checkpoints import FORMATS, model_tensors, task_metadata
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier, span_labeler
 from run.finetuning import head
 from run.finetuning.settings import FineTuningSettings
-from run.tasks.classifier import ClassifierTask
-from run.tasks.span_labeler import SpanLabelerTask
+from run.finetuning.tasks.classifier import ClassifierTask
+from run.finetuning.tasks.span_labeler import SpanLabelerTask
 from tests.run.finetuning.test_job import Task
 
 CONFIG = BertConfig(11, 6, 1, 2, 7, max_position_embeddings=9, type_vocab_size=2)

@@ -10,11 +10,11 @@ from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.tasks import base
+from run.finetuning.tasks.classifier import ClassifierTask
 from run.pretraining.settings import PretrainingSettings
-from run.settings.training import OptimizerSettings, StepSettings, TrainingSettings
-from run.tasks import base
-from run.tasks.classifier import ClassifierTask
 from run.training.loop import open_run
+from run.training.settings import OptimizerSettings, StepSettings, TrainingSettings
 
 BOTH = {"do_train": True, "tuning": TuningSettings(do_eval=True)}
 TRAINING = TrainingSettings(output_dir="out", random_seed=5)

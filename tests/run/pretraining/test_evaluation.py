@@ -11,7 +11,7 @@ from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
 from run.pretraining import evaluation, job
 from run.pretraining.settings import PretrainingSettings
-from run.settings.training import TrainingSettings
+from run.training.settings import TrainingSettings
 
 pytestmark = pytest.mark.large
 

@@ -14,7 +14,7 @@ from data_prep.pretraining import InstanceSettings, JobSettings
 from data_prep.pretraining import job as pretraining_data
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings
-from run.settings.training import TrainingSettings
+from run.training.settings import TrainingSettings
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 from tests.end_to_end.toy_files import assert_same_tensors
 

@@ -9,14 +9,14 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.checkpoints.training_run import find_latest_checkpoint, has_run
 from bert_tf.errors import InputError
 from bert_tf.files.local import Local
-from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
-from run.settings.training import StepSettings, TrainingSettings
 from run.training import checkpoints, loop, preemption
 from run.training.schedule import Phase
+from run.training.settings import StepSettings, TrainingSettings
 
 # Results of evaluations, by step.
 ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}
@@ -39,7 +39,7 @@ def squared_distances(outputs, features):
     return tf.repeat(tf.square(outputs["weight"] + 9.0), tf.shape(features["input_mask"])[0])
 
 
-LOSS = TotalLoss(Term("loss", squared_distances, counts=lambda features: 1))
+LOSS = TotalLoss(Term("loss", squared_distances))
 
 
 def batches(skip_steps, share):

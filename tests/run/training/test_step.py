@@ -19,6 +19,7 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.losses import Term, TotalLoss, classification_loss
 from bert_tf.optimization import BertAdamW, create_optimizer
+from run.training import host_batches
 from run.training.step import Trainer
 from tests import reference_training, scripts
 from tests.end_to_end.test_killed_runs import start_workers
@@ -42,10 +43,10 @@ class Line(tf_keras.Model):
         return features["x"] * self.kernel
 
 
-mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs, counts=lambda features: 1))
+mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs))
 mean_root = TotalLoss(
     Term(  # Finite at 0, where its gradient is not.
-        "loss", lambda outputs, features: tf.sqrt(outputs), counts=lambda features: 1
+        "loss", lambda outputs, features: tf.sqrt(outputs)
     )
 )
 
@@ -134,6 +135,59 @@ def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device, monkeyp
     assert int(line.optimizer.iterations) == 4
 
 
+def test_a_loop_logs_the_last_and_the_largest_norm(one_device):
+    """The gradient of a Line is the mean of its batch."""
+    line = make_line(one_device, mean_output, [[1, 2], [2, 5], [3, 1]])
+    values = line.trainer.train(tf.constant(3))
+    assert (values["gradient_norm"], values["largest_gradient_norm"]) == (2, 3.5)
+    assert values["learning_rate"] == RATE
+    values = line.trainer.train(tf.constant(1))  # The largest is of these steps only.
+    assert (values["gradient_norm"], values["largest_gradient_norm"]) == (2, 2)
+
+
+def test_the_logged_norm_is_unscaled_and_of_steps_that_are_not_skipped(one_device, monkeypatch):
+    monkeypatch.setattr("bert_tf.optimization.optimizer.INITIAL", 8.0)
+    line = make_line(
+        one_device, mean_root, [[1, 4], [1, 0]], lambda rate: BertAdamW(rate, scale_loss=True)
+    )
+    values = line.trainer.train(tf.constant(2))  # The second overflows.
+    assert values["gradient_norm"] == values["largest_gradient_norm"] == pytest.approx(0.75)
+    assert line.trainer.train(tf.constant(1))["gradient_norm"] == 0
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("kind", reference_training.KINDS)
+@pytest.mark.parametrize("accumulate_steps", [1, 2])
+def test_the_logged_norm_is_that_of_tensorflow(kind, accumulate_steps, two_replicas):
+    """tf.linalg.global_norm of the gradients of the entire first batch, on one device."""
+    model = reference_training.make_model(kind)
+    features = next(iter(reference_training.read_batches(host_batches.WHOLE)))
+    with tf.GradientTape() as tape:
+        outputs = model(features, training=True)
+        loss = reference_training.LOSSES[kind](outputs, features)["loss"]
+    gradients = tape.gradient(loss, model.trainable_variables)
+    norm = tf.linalg.global_norm([each for each in gradients if each is not None])
+
+    with two_replicas.scope():
+        model = reference_training.make_model(kind)
+        optimizer = create_optimizer(1e-3, 9, 2, clip_norm=0.5)
+        optimizer.build(model.trainable_variables)
+    trainer = Trainer(
+        two_replicas,
+        model,
+        optimizer,
+        reference_training.LOSSES[kind],
+        accumulate_steps=accumulate_steps,
+    )
+    trainer.set_dataset(reference_training.read_batches)
+    values = trainer.train(1)
+    assert values["gradient_norm"] == pytest.approx(float(norm), rel=1e-5)
+    assert float(norm) > 0.5  # The norm after clipping.
+    assert values["learning_rate"] == 0
+    rates = [trainer.train(1)["learning_rate"] for _ in range(3)]
+    assert rates == pytest.approx([1e-3 / 2, 1e-3 * 7 / 9, 1e-3 * 6 / 9])
+
+
 @pytest.mark.large
 def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_replicas):
     """TensorFlow does not know that a generator has no end.
@@ -175,8 +229,8 @@ def make_classifier(strategy, dropout, **options):
         )
 
     loss = TotalLoss(
-        Term("loss", mean_of_power(1), counts=lambda features: 1),
-        Term("square", mean_of_power(2), counts=lambda features: 1, factor=0.0),
+        Term("loss", mean_of_power(1)),
+        Term("square", mean_of_power(2), factor=0.0),
     )
     return Training(Trainer(strategy, model, optimizer, loss, **options), model, optimizer)
 
@@ -243,7 +297,7 @@ def assert_reference(numbers, found):
     [
         ("pretrain", True, {}),
         ("classify", True, {"accumulate_steps": 2}),
-        ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"layers": "unpadded"}}),
+        ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"remove_padding": True}}),
         ("pretrain", False, {"accumulate_steps": 2, "jit_compile": True}),
     ],
     ids=[

@@ -1,1 +1,0 @@
-"""Examples in arrays: training batches, packing, and prediction."""

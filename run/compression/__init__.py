@@ -1,1 +1,0 @@
-"""Jobs that compress a model, and a comparison of the results."""

@@ -1,0 +1,1 @@
+"""Distillation: the jobs of fine-tuning and of pre-training, with a teacher."""

@@ -1,1 +1,0 @@
-"""Scores of predictions, result files, and plots."""

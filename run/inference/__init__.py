@@ -1,0 +1,1 @@
+"""Predictions, embeddings, exports, and conversions of models, and the comparison of models."""

@@ -1,0 +1,92 @@
+"""Export of a trained model that accepts raw text, with a summary of the result."""
+
+import os
+import sys
+
+import tensorflow as tf
+
+from bert_tf import files
+from bert_tf.files import new_file
+from bert_tf.serving import checkpoint, litert, saved_model
+from bert_tf.tasks.kind import add_article
+from run.training import strategies
+from run.training.settings import DTYPE_POLICIES
+
+
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
+def run(settings):
+    """Exports a checkpoint.
+
+    `settings`: ExportSettings, resolved. Raises InputError like checkpoint.load_servable.
+    """
+    if settings.format != "saved_model":
+        export_litert(settings)
+        return
+    content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
+    strategies.warn_about_slow_precision(settings.mixed_precision, "CPU")
+    servable = checkpoint.load_servable(
+        **settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.mixed_precision]
+    )
+    export_saved_model(servable, settings, content)
+
+
+def export_saved_model(servable, settings, litert_content):
+    """Writes the SavedModel of a Servable, including the bytes of a LiteRT model."""
+    path, has_warmup = saved_model.save(
+        servable,
+        settings.export_dir,
+        version=settings.version,
+        weights=settings.weights,
+        litert=litert_content,
+    )
+    labels = servable.metadata.labels
+    note = f"; labels {', '.join(labels)}" if labels else ""
+    size = sum(files.at(each).size() for each in files.at(path).files_below())
+    print(
+        f"{path}: SavedModel of {add_article(servable.kind)}, {size / 1e6:.1f} MB, with the "
+        f"signatures serving_default ({', '.join(servable.text_inputs)}), ids, and "
+        f"tf_example{note}"
+    )
+    if litert_content:
+        litert_file = os.path.join(path, saved_model.LITERT_FILE)
+        print(
+            f"{litert_file}: LiteRT model with {settings.with_litert} "
+            f"weights, {len(litert_content) / 1e6:.1f} MB"
+        )
+    if not has_warmup:
+        print(
+            "note: warm-up requests are omitted; they require: pip install --no-deps "
+            "tensorflow-serving-api==2.20.0"
+        )
+
+
+def export_litert(settings):
+    """Writes the LiteRT model.
+
+    Prints its size and its largest difference from the original model.
+    """
+    servable, content = convert(settings, settings.weights)
+    files.at(settings.export_dir).make_dirs()
+    path = os.path.join(settings.export_dir, f"model_{settings.weights}.tflite")
+    with new_file(path, "wb") as file:
+        file.write(content)
+    with files.at(path).local_copy() as local:
+        differences = litert.largest_differences(servable, local)
+    listed = ", ".join(f"{value:.1e} ({name})" for name, value in differences.items())
+    print(
+        f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, "
+        f"{len(content) / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to "
+        f"{servable.max_seq_length} tokens; largest difference from the original model: {listed}"
+    )
+
+
+def convert(settings, weights):
+    """Returns a Servable and the bytes of its LiteRT model.
+
+    `weights`: Storage format of the weights.
+    """
+    print("converting to LiteRT, which takes a minute or two", file=sys.stderr)
+    servable = checkpoint.load_servable(
+        **settings.checkpoint_to_serve | {"static_length": True, "layer": "litert"}
+    )
+    return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)

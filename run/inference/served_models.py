@@ -1,0 +1,230 @@
+"""Settings of jobs that use a model for its task. Does not import TensorFlow."""
+
+import dataclasses
+import functools
+import warnings
+from typing import ClassVar, NamedTuple
+
+from bert_tf import files
+from bert_tf.checkpoints import task_metadata
+from bert_tf.cli import paths, resolution, roles
+from bert_tf.cli.model_files import ModelFiles
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.serving.exports import is_export
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
+from bert_tf.tasks.metadata import TaskMetadata
+
+KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
+# The settings with these names.
+FIELDS_OF_KINDS = {name for kind in KINDS.values() for name in kind.fields}
+PLACES = ("model", "init_checkpoint")  # Settings for the location of a model in any format.
+
+
+@dataclasses.dataclass(frozen=True)
+class ServingSettings(Settings):
+    """Base class of jobs that use a model for its task.
+
+    bert_tf.cli.resolution computes the fields without a flag.
+    """
+
+    serves: ClassVar = True
+    always_required: ClassVar = ("init_checkpoint",)
+    # Settings of some subclasses: the required kind of the model, and LabelSettings.
+    task = None
+    label = None
+
+    config: BertConfig | None = dataclasses.field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
+    model_files: ModelFiles | None = dataclasses.field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
+    served_task: TaskMetadata | None = dataclasses.field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
+
+    @functools.cached_property
+    def labels(self):
+        """Explicit names of a classifier's labels, a tuple of str; empty without a file of them."""
+        return self.label.read_labels() if self.label else ()
+
+    @property
+    def checkpoint_to_serve(self):
+        """Arguments of `bert_tf.serving.checkpoint.load_servable`, a dict, once resolved."""
+        argument, directory = next(iter(self.model_files.directories.items()))
+        values = self.values()
+        return {
+            "path": directory,
+            "metadata": self.served_task,
+            "config": self.config,
+            "vocab_file": values["vocab_file"],
+            "static_length": values.get("static_length", False),
+            "argument": argument,
+        }
+
+    def check_kind(self):
+        """Raises InputError for a setting that has no effect on the kind of a checkpoint."""
+        kind = self.served_task and KINDS[self.served_task.kind]
+        for field, value in self.fields() if kind else ():
+            name = "labels" if field.name == "labels_file" else field.name
+            if name in FIELDS_OF_KINDS and name not in kind.fields and value != field.default:
+                raise InputError(
+                    f"has no effect on models of kind {kind.name}; omit it", field.name, value
+                )
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionSettings(Settings):
+    """Settings for extractive question answering.
+
+    Names and defaults are from the original's run_squad.
+    """
+
+    doc_stride: int = setting(
+        128, "Tokens between the starts of two windows of a long context.", lower=1
+    )
+    max_query_length: int = setting(
+        64, "Maximum length of a question in tokens; longer questions are truncated.", lower=1
+    )
+    max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1)
+    version_2_with_negative: bool = setting(
+        False, "Allow questions without an answer; the answer is then ''."
+    )
+    null_score_diff_threshold: float = setting(
+        0.0,
+        "With --version_2_with_negative: the answer is '' if the score of no answer exceeds the "
+        "score of the best answer by more than this.",
+        needs="version_2_with_negative",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelSettings(Settings):
+    """Properties of a classifier that the directory of a checkpoint might not contain."""
+
+    labels_file: str | None = setting(
+        None,
+        "File of label names, one per line, in the order of their IDs. Defaults to the labels in "
+        "task.json. A classifier without labels predicts a number.",
+        role=roles.INPUT_FILE,
+    )
+    pairs: bool = setting(
+        False,
+        "For classifiers, encoders, and masked LMs: each example has two texts, with the inputs "
+        "text_a and text_b instead of text.",
+    )
+    multi_label: bool = setting(False, "For classifiers: a text can have several labels.")
+
+    def read_labels(self):
+        """Returns the label names of `labels_file`, a tuple of str; empty without a file."""
+        if not self.labels_file:
+            return ()
+        paths.check_file("labels_file", self.labels_file)
+        return task_metadata.read_labels(self.labels_file)
+
+
+# Settings that are fixed in an export.
+CHECKPOINT_SETTINGS = frozenset(
+    {
+        "bert_config_file",
+        "task",
+        *TokenizerSettings().values(),
+        *QuestionSettings().values(),
+        *LabelSettings().values(),
+    }
+)
+
+
+class _Place(NamedTuple):
+    """The location of a model.
+
+    Attributes:
+      setting: Name of the setting that has its path.
+      path: str.
+      is_export: bool. Whether it is an export instead of a checkpoint.
+    """
+
+    setting: str
+    path: str
+    is_export: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class AnyModelSettings(ServingSettings):
+    """Base class of jobs that accept checkpoints and exports; one of PLACES names the model."""
+
+    always_required: ClassVar = ()
+    checkpoint_only: ClassVar = CHECKPOINT_SETTINGS
+
+    @functools.cached_property
+    def _place(self):
+        """The _Place of the model.
+
+        Raises InputError unless exactly one is set and exists.
+        """
+        values = self.values()
+        given = [(name, values[name]) for name in PLACES if values.get(name)]
+        if not given:
+            last, *others = (name for name in reversed(PLACES) if name in values)
+            raise InputError("is required" + "".join(f", or `{name}`" for name in others), last)
+        if len(given) > 1:
+            raise InputError(
+                f"cannot be combined with `{given[0][0]}`; set only one of them", *given[1]
+            )
+        name, path = given[0]
+        is_exported = name == "model" and is_export(path)
+        if name == "model" and not (
+            is_exported or files.at(path).exists() or files.at(f"{path}.index").exists()
+        ):
+            raise InputError("does not exist", name, path)
+        return _Place(name, path, is_exported)
+
+    @property
+    def checkpoint(self):
+        """See `Settings`."""
+        place = self._place
+        return None if place.is_export else (place.setting, place.path)
+
+    @property
+    def exported_model(self):
+        """See `Settings`."""
+        place = self._place
+        return (place.setting, place.path) if place.is_export else None
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckpointSettings(ServingSettings):
+    """A checkpoint for any task, and the options for its predictions."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
+    task: str | None = setting(
+        None,
+        "Task of the model. Defaults to the task in the checkpoint's directory. Every checkpoint "
+        "can be an encoder, and a pre-trained checkpoint can be a masked_lm.",
+        choices=KIND_NAMES,
+    )
+    label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
+    top_k: int = setting(5, "Number of candidates per [MASK], or of answers per question.", lower=1)
+    static_length: bool = setting(
+        False,
+        "Pad every input to --max_seq_length, as TPUs and XLA require, instead of to the longest "
+        "text of a request.",
+    )
+
+
+def resolve_checkpoint(path, place="init_checkpoint", warn=warnings.warn, **given):
+    """Returns the resolved CheckpointSettings of a checkpoint that is not specified by a flag.
+
+    Args:
+      path: str. Path of the checkpoint.
+      place: str. Name of the argument with the path, for error messages.
+      warn: Callable that prints a message.
+      **given: Settings that take precedence over the files next to the checkpoint.
+    """
+    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).replace_values(given)
+    return resolution.resolve(settings, given, ModelFiles({place: path}), warn)

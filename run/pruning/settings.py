@@ -1,0 +1,137 @@
+"""Settings of pruning.
+
+Scripts define flags from it, without TensorFlow.
+"""
+
+import dataclasses
+from typing import ClassVar
+
+from bert_tf.checkpoints.training_run import has_run
+from bert_tf.cli.settings import setting
+from bert_tf.errors import InputError
+from run.finetuning.settings import (
+    FineTunedSettings,
+    TuningSettings,
+)
+from run.techniques.settings import LossSettings
+from run.training.settings import DTYPE_POLICIES, MAX_EPOCHS, StepSettings, TrainingSettings
+
+UNITS = "keep_heads or keep_neurons"  # Condition: heads or neurons are pruned.
+
+
+@dataclasses.dataclass(frozen=True)
+class PruneModelSettings(FineTunedSettings):
+    """A pruning: the model, its data, the parts to prune, and the fine-tuning."""
+
+    needs_of_groups: ClassVar = {"losses": "distill"}
+    do_train = True
+
+    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
+    losses: LossSettings = dataclasses.field(default_factory=LossSettings)
+    keep_heads: float = setting(
+        1.0,
+        "Fraction of attention heads to keep, the most important ones; each layer keeps at least "
+        "one.",
+        lower=0,
+        upper=1,
+    )
+    keep_neurons: float = setting(
+        1.0,
+        "Fraction of feed-forward neurons to keep, the most important ones; each layer keeps at "
+        "least one.",
+        lower=0,
+        upper=1,
+    )
+    embedding_size: int | None = setting(
+        None,
+        "Factorize the word embeddings into two matrices with this inner dimension, as in ALBERT; "
+        "less than the model's hidden_size.",
+        lower=1,
+    )
+    prune_vocabulary: tuple[str, ...] = setting(
+        (),
+        "UTF-8 text files, such as the training data. The vocabulary keeps the tokens that occur "
+        "in them, special tokens, and their single characters.",
+    )
+    importance_examples: int = setting(
+        2048,
+        "Number of training examples for measuring importance, before each round.",
+        lower=1,
+        needs=UNITS,
+    )
+    rounds: int = setting(
+        1,
+        "Number of equal pruning steps, each with a new measurement of importance.",
+        lower=1,
+        needs=UNITS,
+    )
+    num_train_epochs: float = setting(
+        0.0,
+        "Number of epochs of fine-tuning after each round; 0 for none.",
+        lower=0,
+        most=MAX_EPOCHS,
+    )
+    distill: bool = setting(
+        False,
+        "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
+        "run_distillation.",
+        needs="num_train_epochs",
+        not_with="prune_vocabulary; prune the vocabulary first, then prune the resulting model",
+    )
+    learning_rate: float = setting(
+        5e-5, "Learning rate to which the warmup rises.", lower=0, needs="num_train_epochs"
+    )
+    mixed_precision: str = setting(
+        "float32",
+        "Type of the computations of fine-tuning, as for run_classifier.",
+        choices=DTYPE_POLICIES,
+        needs="num_train_epochs",
+    )
+    warmup_proportion: float = setting(
+        0.1,
+        "Fraction of the training steps of a round over which the learning rate increases from 0.",
+        lower=0,
+        upper=1,
+        needs="num_train_epochs",
+    )
+
+    @property
+    def prunes_units(self):
+        """True if heads or neurons are pruned."""
+        return min(self.keep_heads, self.keep_neurons) < 1
+
+    @property
+    def step(self):
+        """StepSettings of the fine-tuning."""
+        return StepSettings(mixed_precision=self.mixed_precision)
+
+    def check_files(self):
+        """See Settings.
+
+        Also raises InputError for nothing to prune, an `embedding_size`, or an output_dir in use.
+        """
+        if not (self.prunes_units or self.embedding_size or self.prune_vocabulary):
+            raise InputError(
+                "nothing to prune; set `keep_heads`, `keep_neurons`, `embedding_size`, or "
+                "`prune_vocabulary`"
+            )
+        if self.embedding_size and self.embedding_size >= self.model.config.hidden_size:
+            raise InputError(
+                f"must be less than {self.model.config.hidden_size}, the hidden size of the model",
+                "embedding_size",
+                self.embedding_size,
+            )
+        output_dir = self.training.output_dir
+        if has_run(output_dir):
+            raise InputError(
+                "contains a training run; choose another directory", "output_dir", output_dir
+            )
+
+    def choose_tuning(self):
+        """See FineTunedSettings."""
+        return TuningSettings(
+            do_eval=True,
+            learning_rate=self.learning_rate,
+            warmup_proportion=self.warmup_proportion,
+            num_train_epochs=self.num_train_epochs or TuningSettings().num_train_epochs,
+        )

@@ -1,1 +1,0 @@
-"""Inference from a checkpoint or an export, in the terminal or with files."""

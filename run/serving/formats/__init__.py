@@ -1,1 +1,0 @@
-"""File formats for requests, predictions, and embeddings."""

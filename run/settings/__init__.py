@@ -1,1 +1,0 @@
-"""Settings that several scripts share, one class per group."""
