@@ -159,9 +159,10 @@ def _list_parts(name, layers):
 
 def _add_new_rows(source, checkpoint):
     """Returns a _Source with the number of word embeddings after those of a checkpoint."""
-    if source.name != variables.WORD_EMBEDDINGS or variables.WORD_EMBEDDINGS not in checkpoint.tensors:
+    stored = checkpoint.tensors.get(variables.WORD_EMBEDDINGS)
+    if source.name != variables.WORD_EMBEDDINGS or stored is None:
         return source
-    rows, width = checkpoint.tensors[variables.WORD_EMBEDDINGS].shape
+    rows, width = stored.shape
     size, model_width = source.variable.shape.as_list()
     return source._replace(num_new_rows=max(size - rows, 0) if width == model_width else 0)
 
