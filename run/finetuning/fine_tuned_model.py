@@ -58,8 +58,8 @@ class FineTunedModel:
         }
         path = settings.model.init_checkpoint
         config = settings.model.config
-        task = TASKS[settings.metadata.kind](FineTuningSettings(**groups), settings.metadata)
-        task.read(settings.tokenizer.read_tokenizer(path, config), ignore_padding=True)
+        task = TASKS[settings.metadata.kind].open(FineTuningSettings(**groups), settings.metadata)
+        task = task.read(settings.tokenizer.read_tokenizer(path, config), ignore_padding=True)
         return cls(path, config, task)
 
     def read_tensors(self):

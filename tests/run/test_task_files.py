@@ -9,7 +9,7 @@ from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.serving import exports
 from bert_tf.tasks.metadata import TaskMetadata
-from run.finetuning.job import check_metadata
+from run.finetuning.experiment import check_metadata
 from run.inference.served_models import CheckpointSettings
 
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)

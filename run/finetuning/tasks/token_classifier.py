@@ -33,7 +33,7 @@ class TokenClassifierTask(Task):
                 "output_dir",
                 self.settings.training.output_dir,
             )
-        super().read(tokenizer, ignore_padding)
+        return super().read(tokenizer, ignore_padding)
 
     @property
     def metric(self):

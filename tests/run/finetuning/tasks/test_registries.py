@@ -46,7 +46,7 @@ def test_all_files_are_read_before_texts_are_tokenized(name, settings, tmp_path,
         "dev.csv": "sent1\n",
     }.items():
         (tmp_path / path).write_text(text)
-    task = TASKS[name](
+    task = TASKS[name].open(
         FineTuningSettings(
             do_train=True, tuning=TuningSettings(do_eval=True), task=DATA[name].Settings(**settings)
         ),

@@ -29,9 +29,8 @@ def make_task(tmp_path, reference):
             tokenizer=TokenizerSettings(max_seq_length=9),
             task=token_classifier.Settings(**{f"{split}_file": str(tmp_path / name), **settings}),
         )
-        task = TokenClassifierTask(settings, TaskMetadata("token_classifier", 9, True, labels))
-        task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
-        return task
+        task = TokenClassifierTask.open(settings, TaskMetadata("token_classifier", 9, True, labels))
+        return task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
 
     return make
 
@@ -123,4 +122,4 @@ def test_a_model_is_required():
     with pytest.raises(
         InputError, match=r"^`output_dir`=out: contains no tagger; train first, or set `init"
     ):
-        TokenClassifierTask(settings, None).read(None, ignore_padding=False)
+        TokenClassifierTask.open(settings, None).read(None, ignore_padding=False)
