@@ -28,7 +28,10 @@ from run.finetuning.experiment import (
 from run.finetuning.head import choose_new_variables
 from run.finetuning.search import search
 from run.finetuning.tasks import TASKS
-from run.techniques.trained_weights import TrainedWeights
+from run.techniques.freezing import Freezing
+from run.techniques.int8 import Int8
+from run.techniques.lora import Lora
+from run.techniques.rate_decay import RateDecay
 from run.training import model_files, strategies
 from run.training.loop import lock_run
 
@@ -233,7 +236,18 @@ def fingerprint_training_files(task):
 
 def choose_techniques(settings):
     """Returns the tuple of Techniques that FineTuningSettings require."""
-    return (TrainedWeights(settings.trained_weights, KINDS[settings.task.kind].needs),)
+    weights = settings.trained_weights
+    techniques = []
+    if weights.quantize_from_step is not None:
+        techniques.append(Int8(weights.quantize_from_step))
+    if weights.lora_rank:
+        needs = KINDS[settings.task.kind].needs
+        techniques.append(Lora(weights.lora_rank, needs, weights.freeze_layers or 0))
+    elif weights.freeze_layers is not None:
+        techniques.append(Freezing(weights.freeze_layers))
+    if weights.layerwise_learning_rate_decay != 1:
+        techniques.append(RateDecay(weights.layerwise_learning_rate_decay))
+    return tuple(techniques)
 
 
 def report(task, trained):
