@@ -37,6 +37,7 @@ from data_prep.pretraining.instances import InstanceSettings, masking
 from run.pretraining import dynamic_masking, inputs
 from run.training import batches
 from run.training.host_batches import HostShare
+from run.training.padding import Padding
 from run.training.step import Trainer
 
 SEED = 1
@@ -92,7 +93,10 @@ def measure_length_groups(settings, results):
             losses.classification_loss,
         )
         dataset = batches.training_batches(
-            arrays, settings.train_batch_size, SEED, static_shapes=layers == "padded"
+            arrays,
+            settings.train_batch_size,
+            SEED,
+            padding=Padding.STATIC if layers == "padded" else Padding.REMOVED,
         )
         trainer.set_dataset(lambda share, dataset=dataset: dataset)
         turns[layers] = functools.partial(trainer.train, tf.constant(STEPS))

@@ -24,6 +24,7 @@ from run.finetuning.search import list_columns
 from run.finetuning.tasks import TASKS
 from run.training import checkpoints, results, strategies
 from run.training.loop import lock_run
+from run.training.padding import Padding
 from run.training.prediction import Predictor
 
 RESULTS_FILE = "eval_results.txt"
@@ -128,7 +129,7 @@ def read_data(settings):
     tokenizer = settings.tokenizer.read_tokenizer(
         settings.model.init_checkpoint, settings.model.config
     )
-    task = task.read(tokenizer, ignore_padding=True)
+    task = task.read(tokenizer, Padding.REMOVED)
     features = task.features
     rows = {split: _make_rows(task, split, values) for split, values in features.items()}
     return dataclasses.replace(task, features=rows), features

@@ -15,6 +15,7 @@ from bert_tf.model_folder import BEST_FOLDER, TASK_FILE, TokenizerFiles, task_me
 from run.finetuning.tasks.base import Task
 from run.training import model_files, results, strategies
 from run.training.loop import DivergedError, Run, open_run
+from run.training.padding import Padding
 from run.training.prediction import Predictor
 from run.training.schedule import Phase
 
@@ -53,12 +54,12 @@ class TrainingData:
     """The training batches of a Task, for a Phase."""
 
     task: Task
-    static_shapes: bool  # Whether all batches have the same shape.
+    padding: Padding
 
     def training_batches(self, skip_steps, share):
         """See Phase."""
         seed = self.task.settings.training.random_seed
-        return self.task.training_batches(seed, skip_steps, share, self.static_shapes)
+        return self.task.training_batches(seed, skip_steps, share, self.padding)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,9 +114,7 @@ class Experiment:
 
     def make_model(self, settings):
         """Creates the model of a run with its initial weights, in the strategy's scope."""
-        encoder = make_encoder(
-            settings, self.strategy, strategies.may_group_by_length(settings, self.strategy)
-        )
+        encoder = make_encoder(settings, self.strategy)
         return self.task.make_model(encoder, self.task.metadata)
 
     def make_predictor(self, settings, model):
@@ -124,7 +123,7 @@ class Experiment:
             self.strategy,
             model,
             per_position=self.task.per_position,
-            static_shapes=not strategies.may_group_by_length(settings, self.strategy),
+            padding=choose_padding(settings, self.strategy),
         )
 
     def begin(self, settings):
@@ -175,7 +174,7 @@ class Experiment:
         if run.writes:
             self.begin(settings)
         task.write_training_data()
-        data = TrainingData(task, not strategies.may_group_by_length(settings, run.strategy))
+        data = TrainingData(task, choose_padding(settings, run.strategy))
         try:
             run.train(
                 [Phase(0, settings, data)],
@@ -229,20 +228,24 @@ def check_metadata(output_dir, metadata):
             )
 
 
-def make_encoder(settings, strategy, groups_by_length):
-    """Creates the encoder of FineTuningSettings.
+def choose_padding(settings, strategy):
+    """Chooses the Padding of FineTuningSettings for the devices of a strategy."""
+    return strategies.choose_padding(
+        strategy, settings.step.jit_compile, settings.tuning.group_by_length
+    )
 
-    For batches of similar lengths, it removes padding.
-    """
+
+def make_encoder(settings, strategy):
+    """Creates the encoder of FineTuningSettings."""
     step = settings.step
     config = settings.model.config
     fast = strategies.choose_fast(
         strategy,
         config,
-        step.jit_compile,
-        step.is_16_bit,
+        choose_padding(settings, strategy),
+        jit_compile=step.jit_compile,
+        in_16_bits=step.is_16_bit,
         recompute=step.recompute_activations,
-        remove_padding=groups_by_length,
     )
     return FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
 

@@ -23,6 +23,7 @@ from run.finetuning.experiment import (
     Experiment,
     Trained,
     check_run,
+    choose_padding,
     write_scores,
 )
 from run.finetuning.head import choose_new_variables
@@ -210,7 +211,7 @@ def open_experiment(settings, strategy, metadata=None):
     checkpoint = settings.model.init_checkpoint
     task = TASKS[settings.task.kind].open(settings, metadata or _read_model_metadata(settings))
     tokenizer = settings.tokenizer.read_tokenizer(checkpoint, settings.model.config)
-    task = task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
+    task = task.read(tokenizer, choose_padding(settings, strategy))
     settings = dataclasses.replace(settings, task=task.data.resolved_settings)
     task = dataclasses.replace(task, settings=settings, folder=_results_dir(settings, strategy))
     experiment = Experiment(strategy, task, choose_techniques(settings))

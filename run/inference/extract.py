@@ -15,6 +15,7 @@ from bert_tf.files import LineDecoder
 from bert_tf.tokenization.model_inputs import pack
 from run.inference import request_files, vector_files
 from run.training import prediction, strategies
+from run.training.padding import Padding
 from run.training.settings import DTYPE_POLICIES
 
 MEAN_TOKEN = "[MEAN]"
@@ -75,11 +76,12 @@ def run(settings):
 
 def _make_predictor(settings, strategy, layers):
     """Loads the encoder, and creates the Predictor of "vectors", float32 [B, S, layers, H]."""
-    is_dynamic = strategies.allows_dynamic_shapes(strategy)
+    padding = strategies.choose_padding(strategy)
+    layers_of_encoder = "unpadded" if padding is Padding.REMOVED else "padded"
     with strategy.scope():
         encoder = FastEncoder(
             settings.model.config,
-            Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
+            Fast(layers_of_encoder, one_hot=settings.use_one_hot_embeddings),
             dtype=DTYPE_POLICIES[settings.mixed_precision],
         )
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
@@ -91,7 +93,7 @@ def _make_predictor(settings, strategy, layers):
         }
 
     return prediction.Predictor(
-        strategy, compute, per_position=True, static_shapes=not is_dynamic, network=encoder
+        strategy, compute, per_position=True, padding=padding, network=encoder
     )
 
 

@@ -85,7 +85,7 @@ def _make_evaluation(run, settings, phases):
     evaluator = PretrainingEvaluator(
         run.strategy, run.model, objective.sentence_label, objective.token_loss
     )
-    drop_remainder = not strategies.allows_dynamic_shapes(run.strategy)
+    drop_remainder = strategies.requires_static_shapes(run.strategy)
 
     def evaluate():
         """Evaluates on records of the last step's phase."""
@@ -175,10 +175,10 @@ def choose_fast(settings, strategy, config, **options):
     return strategies.choose_fast(
         strategy,
         config,
-        step.jit_compile,
-        step.is_16_bit,
+        strategies.choose_padding(strategy, step.jit_compile),
+        jit_compile=step.jit_compile,
+        in_16_bits=step.is_16_bit,
         **options,
-        remove_padding=strategies.allows_dynamic_shapes(strategy) and not step.jit_compile,
     )
 
 

@@ -314,8 +314,10 @@ class TaskDistillation(Distillation):
         fast = strategies.choose_fast(
             strategy,
             self._teacher,
-            settings.step.jit_compile,
-            remove_padding=strategies.may_group_by_length(settings, strategy),
+            strategies.choose_padding(
+                strategy, settings.step.jit_compile, settings.tuning.group_by_length
+            ),
+            jit_compile=settings.step.jit_compile,
         )
         model = task.make_model(
             FastEncoder(self._teacher, fast, dtype=settings.step.dtype_policy), self._metadata

@@ -64,13 +64,12 @@ class Task(abc.ABC):
         data.check()
         return cls(settings, model_metadata, data, settings.training.output_dir)
 
-    def read(self, tokenizer, ignore_padding):
+    def read(self, tokenizer, padding):
         """Reads the data of `settings.splits`; writes nothing.
 
         Args:
           tokenizer: BertTokenizer.
-          ignore_padding: bool. Whether the model skips padding, so that its outputs there are
-            undefined.
+          padding: Padding. If it is removed, the model's outputs there are undefined.
 
         Returns:
           Task with the features.
@@ -79,7 +78,7 @@ class Task(abc.ABC):
           InputError: If the data are invalid, with file and line, or if a setting does not match
             them.
         """
-        del ignore_padding
+        del padding
         for split in self.settings.splits:
             self.data.examples(split)  # Reads all files before tokenizing any text.
         features = {split: self.data.read(split, tokenizer) for split in self.settings.splits}
@@ -170,7 +169,7 @@ class Task(abc.ABC):
         """Returns the features of all training examples by number, dict of arrays [n, ...]."""
         return self.features["train"]
 
-    def training_batches(self, seed, first_step, share, static_shapes):
+    def training_batches(self, seed, first_step, share, padding):
         """Creates an endless dataset of a host's rows of batches, from batch `first_step`.
 
         See run.training.batches.
@@ -180,7 +179,7 @@ class Task(abc.ABC):
             self.settings.training.train_batch_size,
             seed,
             first_step=first_step,
-            static_shapes=static_shapes,
+            padding=padding,
             share=share,
         )
 

@@ -20,6 +20,7 @@ from data_prep.tasks.span_labeler import SpanLabelerData
 from run.finetuning.metrics import squad_scores
 from run.finetuning.tasks.base import Task
 from run.training.batches import SORTED_BATCHES
+from run.training.padding import Padding
 
 TRAIN_RECORDS = "train.tf_record"
 RECORDS_AT_A_TIME = 1024
@@ -37,7 +38,7 @@ class SpanLabelerTask(Task):
     evaluates_predictions = True
 
     tokenizer: BertTokenizer | None = None
-    ignore_padding: bool = False
+    padding: Padding = Padding.STATIC
     has_answers: bool = False  # Whether the development data can be scored.
     # Of the file of training examples, once it is written; shared by all runs.
     num_records: list = dataclasses.field(default_factory=list)
@@ -50,13 +51,13 @@ class SpanLabelerTask(Task):
         has_answers = bool(task._examples) and task._can_score(is_needed)
         return dataclasses.replace(task, has_answers=has_answers)
 
-    def read(self, tokenizer, ignore_padding):
+    def read(self, tokenizer, padding):
         """See Task."""
         features = {"dev": self.data.read("dev", tokenizer)} if self._examples else {}
         return dataclasses.replace(
             self,
             tokenizer=tokenizer,
-            ignore_padding=ignore_padding,
+            padding=padding,
             features=features | self._read_unlabeled(tokenizer),
         )
 
@@ -98,9 +99,9 @@ class SpanLabelerTask(Task):
         ]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def training_batches(self, seed, first_step, share, static_shapes):
+    def training_batches(self, seed, first_step, share, padding):
         if "train" in self.features:
-            return super().training_batches(seed, first_step, share, static_shapes)
+            return super().training_batches(seed, first_step, share, padding)
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
         return training_batches(
             self._train_records,
@@ -110,7 +111,7 @@ class SpanLabelerTask(Task):
             seed,
             first_step=first_step,
             share=share,
-            group_by_length=not static_shapes,
+            padding=padding,
         )
 
     @property
@@ -119,7 +120,7 @@ class SpanLabelerTask(Task):
 
     @property
     def loss(self):
-        return losses.create_span_loss(self.ignore_padding)
+        return losses.create_span_loss(self._ignores_padding)
 
     def score(self, outputs):
         answers = self._predict_answers(outputs)
@@ -166,9 +167,15 @@ class SpanLabelerTask(Task):
         return averaged
 
     @property
+    def _ignores_padding(self):
+        return self.padding is Padding.REMOVED
+
+    @property
     def _padding_penalty(self):
         """Number to add to the scores of padding, [windows, S], or 0 if the model computes them."""
-        return MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self.ignore_padding else 0
+        return (
+            MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignores_padding else 0
+        )
 
     def _find_threshold(self, answers):
         """Returns the null odds above which a question has no answer."""
@@ -208,9 +215,7 @@ class SpanLabelerTask(Task):
         return True
 
 
-def training_batches(
-    path, features, num_records, batch_size, seed, *, first_step, share, group_by_length
-):
+def training_batches(path, features, num_records, batch_size, seed, *, first_step, share, padding):
     """Creates endless batches of the records of a file.
 
     Every record is used once before any is repeated.
@@ -223,12 +228,13 @@ def training_batches(
       seed: int. Seed of the order.
       first_step: int. Number of the first batch.
       share: HostShare. Rows of each batch to return. At most the length is parsed of other rows.
-      group_by_length: bool. Whether to batch windows of similar length and truncate a batch to its
-        longest window.
+      padding: Padding. Unless it is static, batches have windows of similar length and are as long
+        as the longest.
 
     Returns:
       Dataset of dicts of name to int32 [rows, S], or [rows, 1] for scalar features.
     """
+    group_by_length = padding is not Padding.STATIC
     num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
 
     def batches(number, serialized):

@@ -15,6 +15,7 @@ from data_prep.tasks import classifier
 from data_prep.tasks.glue import order_labels
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks.classifier import ClassifierTask
+from run.training.padding import Padding
 
 UNNAMED = TaskMetadata("classifier", None, None, ("LABEL_0", "LABEL_1"), source="config.json")
 MNLI = ("contradiction", "entailment", "neutral")
@@ -122,7 +123,7 @@ def test_several_labels_of_which_the_training_data_lacks_some_count_as_wrong(
         FineTuningSettings(task=settings, tuning=TuningSettings(do_eval=True)),
         TaskMetadata("classifier", 9, True, ("a", "b"), multi_label=True),
     )
-    task = task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
+    task = task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), Padding.STATIC)
     note = (
         "dev: 2 rows; 1 rows have a label that the training data lacks and count as misclassified"
     )
