@@ -15,11 +15,11 @@ import tensorflow as tf
 
 from benchmarks import measurements, models
 from benchmarks.measurements import Results, time_turns
-from bert_tf import export
 from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.served_models import ServedEncoder
+from bert_tf.serving import saved_model
+from bert_tf.tasks.encoder.graph import ServedEncoder
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from run.training import strategies
@@ -70,10 +70,10 @@ def run(settings):
 
 def load_export(config, tokenizer, dtype):
     """Exports an encoder with random weights, and loads the signature "ids" of the SavedModel."""
-    encoder = FastEncoder(config, Fast("unpadded"), dtype=DTYPE_POLICIES[dtype])
+    encoder = FastEncoder(config, Fast(remove_padding=True), dtype=DTYPE_POLICIES[dtype])
     metadata = TaskMetadata("encoder", config.max_position_embeddings, True)
     with tempfile.TemporaryDirectory() as folder:
-        path, _ = export.save(
+        path, _ = saved_model.save(
             ServedEncoder(encoder, tokenizer, metadata), os.path.join(folder, dtype), weights=dtype
         )
         return tf.saved_model.load(path).signatures["ids"]

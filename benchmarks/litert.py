@@ -20,11 +20,11 @@ from benchmarks.measurements import Results, time_turns
 from benchmarks.serving import RequestSettings, create_servable, measure_requests
 from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
-from bert_tf.export import litert
 from bert_tf.fast import Fast
-from bert_tf.litert import LiteRTModel
-from bert_tf.litert.buckets import LENGTHS, Buckets
-from bert_tf.tokenization.rows import Row
+from bert_tf.serving import litert
+from bert_tf.serving.buckets import LENGTHS, Buckets
+from bert_tf.serving.litert import LiteRTModel
+from bert_tf.tokenization.plain import Row
 
 ONNX_PACKAGES = ("onnx", "onnxruntime", "torch", "transformers")
 
@@ -65,7 +65,7 @@ def convert_model(config, settings, longest):
     """
     requests = dataclasses.replace(settings.requests, max_seq_length=longest)
     servable = create_servable(
-        config, requests, Fast("litert", last_where_read=True), static_length=True
+        config, requests, Fast(layer="litert", last_where_read=True), static_length=True
     )
     lengths = {*settings.lengths, *filter(settings.requests.max_seq_length.__ge__, LENGTHS)}
     return litert.convert(

@@ -20,13 +20,13 @@ from official.nlp.modeling import models as garden_models
 
 from benchmarks import measurements, models, texts
 from benchmarks.measurements import Results, time_turns
-from bert_tf import export
 from bert_tf.cli import roles, script
 from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.models import BertClassifier
-from bert_tf.served_models import ServedClassifier
+from bert_tf.serving import saved_model
+from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 
@@ -71,9 +71,11 @@ COMMAND = script.Command(ServingSettings(), __name__)
 def run(settings):
     """Exports both models and measures requests; settings: ServingSettings."""
     config = read_config(settings.bert_config_file, settings.requests.max_seq_length)
-    servable = create_servable(config, settings.requests, Fast("unpadded", last_where_read=True))
+    servable = create_servable(
+        config, settings.requests, Fast(remove_padding=True, last_where_read=True)
+    )
     with tempfile.TemporaryDirectory() as folder:
-        path, _ = export.save(servable, os.path.join(folder, "ours"))
+        path, _ = saved_model.save(servable, os.path.join(folder, "ours"))
         signature = tf.saved_model.load(path).signatures["serving_default"]
     with Results("serving", settings) as results:
         measure_requests(

@@ -16,7 +16,7 @@ from benchmarks import measurements, texts
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import roles, script
 from bert_tf.cli.settings import setting
-from bert_tf.tokenization.words import split_text
+from bert_tf.tokenization.plain import split_text
 from data_prep.vocabulary import counts, learner
 
 OURS = "this project"

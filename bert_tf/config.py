@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 
-from bert_tf import huggingface_config
+from bert_tf.checkpoints import huggingface_config
 from bert_tf.errors import InputError, name_file
 from bert_tf.files import read_json_object
 from bert_tf.variables import get_shapes
@@ -298,31 +298,38 @@ class BertConfig:
         return cls(**{key: value for key, value in values.items() if key in known})
 
     @classmethod
-    def from_json_file(cls, path, is_hugging_face=None):
-        """Reads a `bert_config.json` or Hugging Face's `config.json`.
+    def from_hugging_face(cls, values, model_type):
+        """Converts the values of Hugging Face's `config.json`.
 
-        Keys of Hugging Face that do not affect the computation are ignored.
+        Keys that do not affect the computation are ignored.
+
+        Args:
+          values: Dict.
+          model_type: str. Result of `huggingface_config.check_model_type`.
+
+        Raises:
+          InputError: If this project does not support the model.
+        """
+        known = {field.name for field in dataclasses.fields(cls)}
+        values = huggingface_config.to_bert(values, model_type)
+        return cls.from_dict({key: value for key, value in values.items() if key in known})
+
+    @classmethod
+    def from_json_file(cls, path):
+        """Reads a `bert_config.json` or Hugging Face's `config.json`, which its keys show.
 
         Args:
           path: Path of the file.
-          is_hugging_face: bool. Whether it is in the format of Hugging Face; None if its keys show
-            the format.
 
         Raises:
           InputError: If the file is not a BERT config, or if this project does not support the
             model, with the path.
         """
         values = read_json_object(path)
-        if is_hugging_face is None:
-            is_hugging_face = any(key in values for key in huggingface_config.MARKS)
         with name_file(path):
-            if is_hugging_face:
-                known = {field.name for field in dataclasses.fields(cls)}
-                values = {
-                    key: value
-                    for key, value in huggingface_config.to_bert(values).items()
-                    if key in known
-                }
+            if any(key in values for key in huggingface_config.MARKS):
+                model_type = huggingface_config.check_model_type(values)
+                return cls.from_hugging_face(values, model_type)
             return cls.from_dict(values)
 
     def to_dict(self):

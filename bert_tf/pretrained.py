@@ -13,30 +13,23 @@ import warnings
 from bert_tf import files
 from bert_tf.checkpoints import (
     FORMATS,
-    find_checkpoint,
+    ModelDirectory,
+    TokenizerFiles,
     load_pretrained,
     model_tensors,
-    open_checkpoint,
+    task_metadata,
 )
-from bert_tf.checkpoints.tf1 import CHECKPOINT_NAME
+from bert_tf.checkpoints.directory import CONFIG_NAMES
+from bert_tf.checkpoints.huggingface_task import generic_labels
+from bert_tf.checkpoints.original import CHECKPOINT_NAME
+from bert_tf.checkpoints.task_metadata import DEFAULTS
+from bert_tf.checkpoints.tokenizers import save_tokenizer
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.model_folder import (
-    TASK_FILE,
-    TokenizerFiles,
-    check_exists,
-    check_loadable,
-    find_config,
-    find_tokenizer,
-    read_config,
-)
-from bert_tf.model_folder import task_metadata as task_files
-from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
-from bert_tf.model_folder.task_metadata import DEFAULTS, generic_labels
 from bert_tf.saved_objects import set_untracked
 from bert_tf.tasks import KINDS
-from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.vocabulary import check_casing
 
@@ -49,9 +42,9 @@ _OTHER_WEIGHTS = re.compile(
 
 def load_tokenizer(path, lower_case=None, strip_accents=None):
     """See `BertTokenizer.from_pretrained`."""
-    path = os.fspath(path)
-    check_exists(path)
-    found = find_tokenizer(path)
+    directory = ModelDirectory.open(path, "path")
+    path = directory.path
+    found = directory.tokenizer
     if found.vocab_file is None:
         raise InputError(f"{path}: there is no vocab.txt or tokenizer.json next to this path")
     if lower_case is None:
@@ -61,25 +54,26 @@ def load_tokenizer(path, lower_case=None, strip_accents=None):
     if strip_accents is None and lower_case == found.do_lower_case:
         strip_accents = found.strip_accents
     check_casing(lower_case, path)
-    return BertTokenizer(to_vocab_txt(found.vocab_file), lower_case, strip_accents)
+    return BertTokenizer(directory.vocab_txt, lower_case, strip_accents)
 
 
 def load_model(
     model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments
 ):
     """See `KerasModel.from_pretrained`."""
-    path = os.fspath(path)
+    directory = ModelDirectory.open(path, "path")
+    path = directory.path
     kind = KINDS[model_class.kind]
     accepted = inspect.signature(model_class.__init__).parameters
     if num_labels is not None:
         arguments["num_labels"] = num_labels
     if issubclass(model_class, BertEncoder):
-        encoder = _create_encoder(model_class, path, config, fast, dtype, seed, **arguments)
-        _warn_about_missing(load_pretrained(encoder, path), ())
+        encoder = _create_encoder(model_class, directory, config, fast, dtype, seed, **arguments)
+        _warn_about_missing(load_pretrained(encoder, directory), ())
         return encoder
-    encoder = _create_encoder(BertEncoder, path, config, fast, dtype, seed)
-    metadata = task_files.read(path)
-    tensors = open_checkpoint(path).tensors
+    encoder = _create_encoder(BertEncoder, directory, config, fast, dtype, seed)
+    metadata = directory.task
+    tensors = directory.checkpoint.tensors
     has_other_task = metadata is not None and metadata.kind != kind.name
     if "num_labels" in accepted and num_labels is None:
         if has_other_task or "output_bias" not in tensors:
@@ -108,33 +102,32 @@ def load_model(
                 "loaded",
                 stacklevel=3,
             )
-    report = load_pretrained(model, path, leave=leave)
+    report = load_pretrained(model, directory, leave=leave)
     _warn_about_missing(report, expected)
     if metadata and not has_other_task and not leave:
         set_untracked(model, task_metadata=metadata)
     return model
 
 
-def _create_encoder(encoder_class, path, config, fast, dtype, seed, **arguments):
-    """Creates the encoder of a checkpoint with initial weights.
+def _create_encoder(encoder_class, directory, config, fast, dtype, seed, **arguments):
+    """Creates the encoder of a ModelDirectory with initial weights.
 
     See `KerasModel.from_pretrained`.
     """
-    check_exists(path)
-    check_loadable(path)
-    find_checkpoint(path)
+    directory.check_loadable()
+    directory.check_has_weights()
+    config = config or directory.config
     if config is None:
-        config_file = find_config(path)
-        if config_file is None:
-            raise InputError(
-                "is required: there is no bert_config.json, config.json, or params.yaml next to "
-                f"{path}",
-                "config",
-            )
-        config = read_config(config_file)
+        raise InputError(
+            f"is required: there is no {CONFIG_NAMES} next to {directory.path}", "config"
+        )
     if fast and encoder_class is BertEncoder:
         return FastEncoder(
-            config, Fast("unpadded", last_where_read=True), seed=seed, dtype=dtype, **arguments
+            config,
+            Fast(remove_padding=True, last_where_read=True),
+            seed=seed,
+            dtype=dtype,
+            **arguments,
         )
     return encoder_class(config, seed=seed, dtype=dtype, **arguments)
 
@@ -246,4 +239,4 @@ def write_model(path, tensors, config, tokenizer, metadata=None):
         FORMATS["tf1"].write(unfinished, tensors, config)
         save_tokenizer(unfinished, tokenizer)
         if metadata:
-            task_files.keep(unfinished, metadata)
+            task_metadata.keep(unfinished, metadata)

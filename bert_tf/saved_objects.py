@@ -24,7 +24,7 @@ class SavedLayer:
 
     Attributes:
       hooks: Tuple of Hook, which change how the layer multiplies by its matrix; see
-        bert_tf.techniques.hooks.
+        bert_tf.layers.hooks.
     """
 
     hooks = ()

@@ -8,21 +8,32 @@ import functools
 import inspect
 
 
-@functools.cache
-def compile_function(function):
-    """Compiles a function for the types of its arguments; processes share the code on disk.
+def compiled(function):
+    """Decorates a function that is compiled at its first call for the types of its arguments.
+
+    Processes share the code on disk.
 
     The code is in `__pycache__` next to the function's file. If this directory cannot be written,
     it is in the user's cache directory; if that cannot be written either, each process compiles.
 
     Args:
       function: Callable of numbers, arrays, and named tuples of these, in the Python that numba
-        supports. It can call functions of the same file, which are compiled with it, but none of
-        other files: numba only recompiles if the function's own file changes.
+        supports. It can call functions of the same file without this decorator, which are compiled
+        with it, but none of other files: numba only recompiles if the function's own file changes.
 
     Returns:
       Callable. It releases the interpreter's lock.
     """
+
+    @functools.wraps(function)
+    def call(*arguments):
+        return _compile(function)(*arguments)
+
+    return call
+
+
+@functools.cache
+def _compile(function):
     import numba
     import numba.extending
 

@@ -13,8 +13,8 @@ Hugging Face. The output directory contains:
 It also contains vocab.txt, and the casing in tokenizer_config.json, if the input has them. A
 fine-tuned model becomes the model class of transformers for its task, with its labels. Every tensor
 keeps its exact values; optimizer state is omitted. A run with --lora_rank becomes a plain model
-with merged adapters. Its input is the run's directory, or its initial checkpoint and its adapter
-file (--adapter). --max_position_embeddings extends the position embeddings.
+with merged adapters. Its input is the run's directory, or its initial checkpoint and --adapter with
+its adapter, or one of PEFT. --max_position_embeddings extends the position embeddings.
 """
 
 from bert_tf.cli import script

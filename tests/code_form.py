@@ -19,8 +19,8 @@ FOLDERS = ("bert_tf", "data_prep", "run", "benchmarks", "tests")
 MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 6
 MAX_RETURNED = 2
-# A function that numba compiles is an argument of this function in its own or another module.
-COMPILED = re.compile(r"compile_function\((?:\w+\.)?(\w+)\)")
+# numba compiles functions with this decorator.
+COMPILED = re.compile(r"^@compiled\ndef (\w+)", re.MULTILINE)
 FORMS = {
     "tuple_copy": "assignments of a tuple to a tuple",
     "nested_condition": "conditional expressions inside another one",

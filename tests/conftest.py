@@ -1,9 +1,12 @@
 """Settings of the test processes, and fixtures with numbers computed by the original BERT."""
 
 import gc
+import importlib.abc
+import importlib.util
 import json
 import pathlib
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -19,18 +22,37 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_configure(config):
-    """Configures TensorFlow in a process that runs tests."""
-    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
-        return
-    import tensorflow as tf
+class TensorFlowConfigurator(importlib.abc.MetaPathFinder):
+    """Configures TensorFlow when it is imported; tests of tables, for example, do not import it."""
 
+    def find_spec(self, fullname, path, target=None):
+        """Returns the specification of TensorFlow, whose execution ends with its configuration."""
+        if fullname != "tensorflow":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        execute = spec.loader.exec_module
+
+        def execute_and_configure(module):
+            spec.loader.exec_module = execute
+            execute(module)
+            configure_tensorflow(module)
+
+        spec.loader.exec_module = execute_and_configure
+        return spec
+
+
+def configure_tensorflow(tf):
+    """Configures the module of TensorFlow in a process that runs tests."""
     gc.set_threshold(*scripts.COLLECTION)
     switch_autotuning_off()
     # Possible only before the first operation.
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
     )
+
+
+sys.meta_path.insert(0, TensorFlowConfigurator())
 
 
 def switch_autotuning_off():

@@ -32,6 +32,6 @@ rules = importlib.import_module("bert_tf.tokenization.unicode_rules")
 wordpiece._normalizer_model(rules.normalization, True, True)
 wordpiece._normalizer_model(rules.mark_separation)
 # Numba's first function takes half a second.
-importlib.import_module("data_prep.records.writer").compute_checksum(b"")
+importlib.import_module("data_prep.records.frames").compute_checksum(b"")
 gc.collect()
 gc.freeze()  # The collector of a script would touch, and so copy, these objects.

@@ -1,7 +1,7 @@
 """Settings as the job of a script receives them."""
 
 from bert_tf.cli import resolution
-from bert_tf.model_folder.model_files import ModelFiles
+from bert_tf.cli.model_files import ModelFiles
 
 
 def resolved(settings, given=None, announce=print):

@@ -58,10 +58,7 @@ def test_other_code_has_no_form(source):
 
 
 def test_compiled_functions_and_those_that_they_call_are_found():
-    sources = (
-        "def f(a):\n    return g(a)\ndef g(a):\n    return len(a)\n",
-        "compile_function(m.f)(a)",
-    )
+    sources = ("@compiled\ndef f(a):\n    return g(a)\ndef g(a):\n    return len(a)\n",)
     assert code_form.find_compiled(sources) == {"f", "g"}
 
 

@@ -16,9 +16,9 @@ from tensorflow.python.framework import kernels, op_def_registry
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
-from bert_tf.served_models import SERVED_MODELS
-from bert_tf.served_models.base import check_features
+from bert_tf.tasks import SERVABLES
 from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tasks.servable import check_features
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.training.step import Trainer
@@ -97,9 +97,7 @@ def metadata(kind, num_labels):
 
 
 def task_model(kind, num_labels, config=CONFIG, **options):
-    return SERVED_MODELS[kind].create_model(
-        make_encoder(config, **options), metadata(kind, num_labels)
-    )
+    return SERVABLES[kind].create_model(make_encoder(config, **options), metadata(kind, num_labels))
 
 
 def pretrainer(**options):
@@ -239,11 +237,11 @@ def one_device():
 @pytest.mark.parametrize(
     ("dtype", "optimizer", "accumulate_steps", "options"),
     [
-        ("float32", "adamw", 1, {"layers": "unpadded"}),
+        ("float32", "adamw", 1, {"remove_padding": True}),
         ("float32", "lamb", 1, {}),
-        ("mixed_float16", "adamw", 2, {"layers": "unpadded", "recompute": True}),
+        ("mixed_float16", "adamw", 2, {"remove_padding": True, "recompute": True}),
         ("mixed_float16", "adamw", 1, {"vocabulary_multiple": 8}),
-        ("mixed_bfloat16", "adamw", 1, {"layers": "unpadded", "vocabulary_multiple": 8}),
+        ("mixed_bfloat16", "adamw", 1, {"remove_padding": True, "vocabulary_multiple": 8}),
     ],
 )
 def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_device):
@@ -285,7 +283,7 @@ def test_fine_tuning_steps(tuned, number, one_device):
         kind,
         num_labels,
         dtype=DTYPES[number],
-        layers="padded" if length else "unpadded",
+        remove_padding=not length,
     )
     features = {**inputs(length, kind), **more_features(length)}
     assert (
@@ -301,13 +299,13 @@ def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device)
     kind, num_labels, more_features, loss = tuned
     config = dataclasses.replace(CONFIG, attention="causal", bilstm_head=has_bilstm)
     make_model = functools.partial(
-        task_model, kind, num_labels, config, layers="unpadded", last_where_read=True
+        task_model, kind, num_labels, config, remove_padding=True, last_where_read=True
     )
     features = {**inputs(None), **more_features(None)}
     assert find_problems(training_step(one_device, make_model, loss, features)) == set()
 
 
-@pytest.mark.parametrize("kind", SERVED_MODELS)
+@pytest.mark.parametrize("kind", SERVABLES)
 def test_served_models(kind, tmp_path):
     """The models serve texts, and IDs of one length.
 
@@ -317,13 +315,13 @@ def test_served_models(kind, tmp_path):
     tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
     kind, num_labels = SERVED_AS[kind]
     from_texts, from_ids = (
-        SERVED_MODELS[kind](
-            task_model(kind, num_labels, layers=layers),
+        SERVABLES[kind](
+            task_model(kind, num_labels, remove_padding=not is_static),
             tokenizer,
             metadata(kind, num_labels),
-            static_length=layers == "padded",
+            static_length=is_static,
         )
-        for layers in ("unpadded", "padded")
+        for is_static in (False, True)
     )
     texts = {
         name: tf.TensorSpec(shape, tf.string) for name, shape in from_texts.text_inputs.items()

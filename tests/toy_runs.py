@@ -7,8 +7,8 @@ import shutil
 import tensorflow as tf
 
 from bert_tf import models
+from bert_tf.checkpoints import task_metadata
 from bert_tf.config import BertConfig
-from bert_tf.model_folder import task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 
 TEXTS = [f"word {number} the line" + " stops" * (number % 5) for number in range(12)]

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from bert_tf.served_models import SERVED_MODELS
+from bert_tf.tasks import SERVABLES
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from tests.encoders import make_encoder
@@ -45,11 +45,16 @@ def make_model(name, **options):
     }[name]()
 
 
-def make_servable(name, tokenizer, layers="unpadded", static_length=False, **changes):
+def make_servable(name, tokenizer, layer="matrix", static_length=False, **changes):
     """Creates the served model of a task; `changes`: fields of its TaskMetadata."""
-    model = make_model(name, layers=layers, last_where_read=True)  # as exports are made
+    model = make_model(  # as exports are made
+        name,
+        layer=layer,
+        remove_padding=layer == "matrix" and not static_length,
+        last_where_read=True,
+    )
     metadata = dataclasses.replace(METADATA[name], **changes)
-    return SERVED_MODELS[metadata.kind](model, tokenizer, metadata, static_length=static_length)
+    return SERVABLES[metadata.kind](model, tokenizer, metadata, static_length=static_length)
 
 
 TASKS = {  # TaskMetadata of the fine-tuned models

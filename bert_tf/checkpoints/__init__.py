@@ -1,30 +1,46 @@
-"""Reads and writes checkpoints.
+"""Reads and writes the directories of models: checkpoints, and the files next to them.
 
-They are from the original, this project's training runs, the Model Garden, or Hugging Face.
+They are from the original, this project's training runs, the Model Garden, Hugging Face, or
+sentence-transformers; `bert_tf.checkpoints.directory.ORIGINS` lists them.
 
-    load_pretrained(model, path)          loads a checkpoint of any kind into a model
+    ModelDirectory.open(path)             config, tokenizer, task, and weights, each read once
+    load_pretrained(model, path)          loads the weights into a model
     open_checkpoint(path)                 its tensors under the original's names, without a model
     model_tensors(model)                  the same for a model
     FORMATS["tf1"].write(folder, tensors, config)
+
+Modules are imported on first access to one of these names (PEP 562): all but the weights is read
+without TensorFlow.
 """
 
-from bert_tf.checkpoints.conversion import FORMATS, convert
-from bert_tf.checkpoints.loading import (
-    checkpoint_files,
-    find_checkpoint,
-    holds_adapters,
-    load_pretrained,
-    model_tensors,
-    open_checkpoint,
-)
+import importlib
+
+_MODULES = {
+    "FORMATS": "conversion",
+    "ModelDirectory": "directory",
+    "TokenizerFiles": "tokenizers",
+    "convert": "conversion",
+    "holds_adapters": "loading",
+    "load_pretrained": "loading",
+    "model_tensors": "loading",
+    "open_checkpoint": "loading",
+    "read_config": "directory",
+}
 
 __all__ = [
     "FORMATS",
-    "checkpoint_files",
+    "ModelDirectory",
+    "TokenizerFiles",
     "convert",
-    "find_checkpoint",
     "holds_adapters",
     "load_pretrained",
     "model_tensors",
     "open_checkpoint",
+    "read_config",
 ]
+
+
+def __getattr__(name):
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

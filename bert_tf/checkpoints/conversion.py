@@ -8,16 +8,15 @@ import math
 
 import numpy as np
 
-from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
-from bert_tf.checkpoints.loading import open_checkpoint
+from bert_tf.checkpoints import huggingface, model_garden, original, peft
+from bert_tf.checkpoints.directory import ModelDirectory
 from bert_tf.checkpoints.tensors import check_config
+from bert_tf.checkpoints.tokenizers import TokenizerFiles, save_tokenizer, to_vocab_txt
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TokenizerFiles, find_config, read_config
-from bert_tf.model_folder.model_files import save_tokenizer, to_vocab_txt
 from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
 from bert_tf.variables import POSITION_EMBEDDINGS
 
-FORMATS = {"tf1": tf1, "model_garden": model_garden, "huggingface": huggingface}
+FORMATS = {"tf1": original, "model_garden": model_garden, "huggingface": huggingface}
 
 
 def convert(
@@ -35,16 +34,15 @@ def convert(
     """Converts a checkpoint.
 
     Args:
-      source: Path for `open_checkpoint`.
+      source: Path for `ModelDirectory.open`, or a ModelDirectory.
       output: Directory. Existing files with the same names are overwritten.
       output_format: Key of FORMATS.
       config: BertConfig; None for the one next to the checkpoint.
       vocab_file: Path of a vocab.txt or tokenizer.json, whose vocabulary is written to `output`, or
         None.
       task: TaskMetadata of the fine-tuned model, for Hugging Face's format, or None.
-      tokenizer: bert_tf.model_folder.TokenizerFiles with the casing to write to `output`; None if
-        unknown.
-      adapter: Path of a file of adapters that were trained on this checkpoint, to merge into it, or
+      tokenizer: TokenizerFiles with the casing to write to `output`; None if unknown.
+      adapter: Directory of a PEFT adapter that was trained on this checkpoint, to merge into it, or
         None.
       max_position_embeddings: int. Larger number of position embeddings; None to keep the
         checkpoint's.
@@ -59,12 +57,17 @@ def convert(
     """
     if output_format not in FORMATS:
         raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
-    checkpoint = open_checkpoint(source)
+    directory = ModelDirectory.open(source)
+    checkpoint = directory.checkpoint
     if config is None:
-        config = _read_adjacent_config(checkpoint)
+        config = directory.config
+    if config is None:
+        raise InputError(
+            f"`bert_config_file` is required: there is no config next to {checkpoint.path}"
+        )
     check_config(checkpoint, config)
     if adapter:
-        checkpoint = adapters.apply_adapter_file(checkpoint, adapter)
+        checkpoint = _merge_adapter(checkpoint, adapter)
     if max_position_embeddings:
         checkpoint, config = extend_positions(checkpoint, config, max_position_embeddings)
     if vocab_file:
@@ -77,14 +80,17 @@ def convert(
     return _describe_conversion(checkpoint, config, output, writer, left_out)
 
 
-def _read_adjacent_config(checkpoint):
-    """Reads the BertConfig next to a Checkpoint; raises InputError if there is none."""
-    path = find_config(checkpoint.path)
-    if path is None:
-        raise InputError(
-            f"`bert_config_file` is required: there is no config next to {checkpoint.path}"
-        )
-    return read_config(path)
+def _merge_adapter(checkpoint, path):
+    """Returns a Checkpoint without its heads, with a PEFT adapter and its head merged into it."""
+    adapter = peft.read(path)
+    encoder = {
+        name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("bert/")
+    }
+    return dataclasses.replace(
+        checkpoint,
+        kind=f"{checkpoint.kind} and {path}",
+        tensors=adapter.apply(encoder, checkpoint.path),
+    )
 
 
 def _check_vocabulary(path, config):

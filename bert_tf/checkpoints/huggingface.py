@@ -1,136 +1,194 @@
-"""Hugging Face's `config.json` and `model.safetensors`.
+"""Directories of Hugging Face: `config.json`, `model.safetensors`, and the tokenizer's files.
 
-They have the names and layouts of transformers.
+Models have the names and layouts of transformers; see `huggingface_config` and `huggingface_keys`.
+`pytorch_model.bin` is a pickle, which can run any code when it is loaded, so it is rejected.
 
-Its linear kernels are [out, in], so they are transposed. Its "gelu" is the exact erf form, called
-"gelu_exact" here; its "gelu_new" is the tanh approximation of the original. The masked LM's output
-kernel is the word embedding matrix itself (tied) and is not stored. `pytorch_model.bin` is a
-pickle, which can run any code when it is loaded, so it is rejected.
-
-DistilBERT and ELECTRA are read, but not written. The first layer of their classification heads is
-the pooler.
+DistilBERT and ELECTRA are read, but not written.
 """
 
 import json
 import os
-import re
 import shutil
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 
-from bert_tf import files
+from bert_tf import notes
+from bert_tf.checkpoints.huggingface_config import (
+    BERT,
+    CONFIG_NAME,
+    MARKS,
+    PRUNED,
+    check_model_type,
+    from_bert,
+)
+from bert_tf.checkpoints.huggingface_file_keys import CONFIG as CONFIG_KEYS
+from bert_tf.checkpoints.huggingface_keys import (
+    OUTPUT_BIAS_KEY,
+    TIED_KERNEL,
+    TRANSPOSED,
+    canonical_name,
+    to_huggingface_key,
+)
+from bert_tf.checkpoints.huggingface_task import generic_labels, get_task_settings, to_task
+from bert_tf.checkpoints.huggingface_tokenizer import (
+    TOKENIZER_CONFIG_NAME,
+    TOKENIZER_NAME,
+    check_config,
+    follows_file,
+    read_config_casing,
+    read_tokenizer_casing,
+)
+from bert_tf.checkpoints.origin import Origin
+from bert_tf.checkpoints.original import find_tensorflow_checkpoint
 from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_weights
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from bert_tf.files import new_files, read_json_object
-from bert_tf.huggingface_config import CONFIG_NAME, from_bert
-from bert_tf.model_folder import check_loadable
-from bert_tf.model_folder.task_metadata import generic_labels, get_task_settings
-from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 from bert_tf.tasks import KINDS, Classifier
-from bert_tf.variables import (
-    EMBEDDING_PROJECTION,
-    EMBEDDING_PROJECTION_BIAS,
-    NEXT_SENTENCE,
-    OUTPUT_BIAS,
-    WORD_EMBEDDINGS,
-)
+from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, WORD_EMBEDDINGS
 
 KIND = "Hugging Face model"
 
-WHOLE_NAMES = {
-    OUTPUT_BIAS: "cls.predictions.bias",
-    f"{NEXT_SENTENCE}output_weights": "cls.seq_relationship.weight",
-    f"{NEXT_SENTENCE}output_bias": "cls.seq_relationship.bias",
-    "cls/squad/output_weights": "qa_outputs.weight",
-    "cls/squad/output_bias": "qa_outputs.bias",
-    "output_weights": "classifier.weight",
-    "output_bias": "classifier.bias",
-    EMBEDDING_PROJECTION: "bert.embeddings_project.weight",
-    EMBEDDING_PROJECTION_BIAS: "bert.embeddings_project.bias",
+WEIGHTS_NAME = "model.safetensors"
+SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
+PICKLE_NAMES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+PICKLE_SUFFIXES = (".bin", ".bin.index.json", ".pt", ".pth")
+# The name in transformers, which converts it in version 4.46, but not 4.51 or 4.57.
+KERAS_NAME = "tf_model.h5"
+KERAS_SUFFIXES = (".h5", ".keras")
+REJECTED_SUFFIXES = (*PICKLE_SUFFIXES, *KERAS_SUFFIXES)
+WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *REJECTED_SUFFIXES)
+# Beginnings of the names of all tensors, and parts of names, that no BERT has -> the reason.
+PREFIXES = {
+    "module.": "it was saved from torch.nn.DataParallel or DistributedDataParallel; save "
+    "model.module.save_pretrained(DIRECTORY)",
+    "_orig_mod.": "it was saved from torch.compile; save "
+    "model._orig_mod.save_pretrained(DIRECTORY)",
+    "base_model.model.": "it was saved from a model of PEFT; save "
+    "model.merge_and_unload().save_pretrained(DIRECTORY)",
 }
-CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
-TIED_KERNEL = "cls.predictions.decoder.weight"
-# Keys without weights of their own: an alias of the bias, and the numbers 0, 1, 2, ...
-NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")
-
-# Starts of keys in DistilBERT and ELECTRA -> those of the same tensors in BERT.
-RELATIVE_KEYS = {
-    "electra.": "bert.",
-    "distilbert.": "bert.",
-    "transformer.": "bert.transformer.",
-    "pre_classifier.": "bert.pooler.dense.",
-    "classifier.dense.": "bert.pooler.dense.",
-    "classifier.out_proj.": "classifier.",
-    "sequence_summary.summary.": "bert.pooler.dense.",
-    "vocab_transform.": "cls.predictions.transform.dense.",
-    "vocab_layer_norm.": "cls.predictions.transform.LayerNorm.",
-    "vocab_projector.bias": "cls.predictions.bias",
-    "vocab_projector.weight": TIED_KERNEL,
+PARTS = {
+    ".base_layer.": "it was saved from a model of PEFT; save "
+    "model.merge_and_unload().save_pretrained(DIRECTORY)",
+    ".lora_": "adapters of PEFT inside the weights are not supported; save "
+    "model.merge_and_unload().save_pretrained(DIRECTORY)",
 }
-# Parts of a layer in DistilBERT -> those in BERT.
-DISTILBERT_PARTS = {
-    "attention.q_lin": "attention.self.query",
-    "attention.k_lin": "attention.self.key",
-    "attention.v_lin": "attention.self.value",
-    "attention.out_lin": "attention.output.dense",
-    "sa_layer_norm": "attention.output.LayerNorm",
-    "ffn.lin1": "intermediate.dense",
-    "ffn.lin2": "output.dense",
-    "output_layer_norm": "output.LayerNorm",
-}
-DISTILBERT_LAYER = re.compile(r"bert\.transformer\.(layer\.\d+)\.(.+)\.(weight|bias)")
-# Ends of the names of matrices that are [out, in] in the files.
-TRANSPOSED = ("/kernel", EMBEDDING_PROJECTION)
-
-SCOPES = ("bert/", "cls/predictions/transform/")  # Scopes of the other canonical names.
+# Fields of BertConfig that the shapes of the tensors do not show.
+SETTINGS = ("hidden_act", "num_attention_heads", "pooler_act")
 
 
-def read(path):
-    """Opens a .safetensors file, or the index of several.
+class HuggingFace(Origin):
+    """transformers, and the programs that write its files."""
 
-    The settings are from the config.json in the same directory, if it exists.
+    vocabulary_names = (TOKENIZER_NAME,)
 
-    Raises:
-      InputError: If a file is a pickle, does not exist, or is corrupted; if the word embedding
-        matrix of BERT is missing, or the output kernel is not tied to it; or if this project does
-        not support the config.
-    """
-    path = os.fspath(path)
-    check_loadable(path)
-    config_path = os.path.join(os.path.dirname(path), CONFIG_NAME)
-    settings = {}
-    tensors = {}
-    if files.at(config_path).exists():
-        config = read_config(os.path.dirname(path))
-        settings = {
-            name: getattr(config, name)
-            for name in ("hidden_act", "num_attention_heads", "pooler_act")
-        }
-    for part in _list_parts(path):
-        file = _open(part)
-        keys = file.keys()
-        for key in keys:
-            name = canonical_name(key)
-            if name is not None:
-                tensor = _to_stored_tensor(path, file, key)
-                is_transposed = name.endswith(TRANSPOSED)
-                tensors[name] = (
-                    tensor.map(tensor.shape[::-1], np.transpose) if is_transposed else tensor
-                )
-    if WORD_EMBEDDINGS not in tensors:
-        raise InputError(
-            f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight"
+    def find_config(self, directory, folder):
+        """See Origin."""
+        return folder.join(CONFIG_NAME) if folder.exists(CONFIG_NAME) else None
+
+    def read_config(self, directory, path):
+        """See Origin. Weights next to a config.json, or its keys, show its format."""
+        parent, name = os.path.split(path)
+        if name != CONFIG_NAME:
+            return None
+        has_weights = any(
+            folder.path == (parent or os.curdir) and _find_weights(folder)
+            for folder in directory.folders
         )
-    tied = tensors.pop(TIED_KERNEL, None)
-    if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
-        raise InputError(
-            f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with "
-            "an untied output kernel are not supported"
-        )
-    return Checkpoint(path, KIND, tensors, settings)
+        values = directory.read_json_object(path)
+        if not (has_weights or any(key in values for key in MARKS)):
+            return None
+        model_type = directory.compute(_check_model_type, path)
+        CONFIG_KEYS.check(values, path)
+        if values.get(PRUNED) and _has_full_matrices(directory, values):
+            notes.tell(f"{path}: ignoring {PRUNED}, like transformers 5: the matrices are complete")
+            values = {name: value for name, value in values.items() if name != PRUNED}
+        with name_file(path):
+            return BertConfig.from_hugging_face(values, model_type)
+
+    def read_casings(self, directory):
+        """See Origin."""
+        config_path = directory.find(TOKENIZER_CONFIG_NAME)
+        path = directory.find(TOKENIZER_NAME)
+        config = directory.read_json_object(config_path) if config_path else {}
+        if config_path and path and follows_file(config):
+            check_config(config, config_path)
+        elif config_path:
+            yield read_config_casing(config, config_path, has_file=path is not None)
+        if path:
+            # With a class of BERT, transformers takes only the vocabulary from this file.
+            is_followed = not config_path or follows_file(config)
+            yield read_tokenizer_casing(directory.read_json_object(path), path, is_followed)
+
+    def read_task(self, directory):
+        """See Origin. The task of a fine-tuned model; its other values are unknown."""
+        path = directory.find(CONFIG_NAME)
+        return to_task(directory.read_json_object(path), path) if path else None
+
+    def find_weights(self, directory):
+        """See Origin. A file that is rejected only if there is no TensorFlow checkpoint."""
+        if directory.path.endswith(WEIGHTS_SUFFIXES):
+            return directory.path
+        path = _find_weights(directory.folder) if directory.name is None else None
+        is_rejected = path is not None and path.endswith(REJECTED_SUFFIXES)
+        return None if is_rejected and find_tensorflow_checkpoint(directory.folder) else path
+
+    def check_weights(self, directory, path):
+        """See Origin. Rejects pickles, files of Keras, and models of another type."""
+        if directory.name is not None and not directory.folder.exists(directory.name):
+            raise InputError(f"{path}: does not exist")
+        config_path = os.path.join(os.path.dirname(path), CONFIG_NAME)
+        has_config = directory.folder.exists(CONFIG_NAME)
+        if has_config:
+            directory.compute(_check_model_type, config_path)
+        if not path.endswith(REJECTED_SUFFIXES):
+            return
+        values = directory.read_json_object(config_path) if has_config else {}
+        architectures = values.get("architectures")
+        is_known = isinstance(architectures, list) and architectures
+        name = architectures[0] if is_known else "AutoModelForPreTraining"
+        raise InputError(f"{path}: {_describe_rejected(path, name)}")
+
+    def list_weight_files(self, directory, path):
+        """See Origin. Includes an index."""
+        return [path, *_list_parts(directory, path)] if path.endswith(SHARDED_NAME) else [path]
+
+    def read_weights(self, directory, path):
+        """Opens a .safetensors file, or the index of several.
+
+        The settings are from the config.json in the same directory, if it exists.
+
+        Raises:
+          InputError: If a file is a pickle, does not exist, or is corrupted; if the word embedding
+            matrix of BERT is missing, or the output kernel is not tied to it; or if this project
+            does not support the config.
+        """
+        if not path.endswith(WEIGHTS_SUFFIXES):
+            return None
+        settings = {}
+        model_type = None
+        if directory.folder.exists(CONFIG_NAME):
+            config = directory.read_config(directory.folder.join(CONFIG_NAME))
+            settings = {name: getattr(config, name) for name in SETTINGS}
+            model_type = directory.compute(_check_model_type, directory.folder.join(CONFIG_NAME))
+        tensors = _read_tensors(path, _list_parts(directory, path), model_type != BERT)
+        if WORD_EMBEDDINGS not in tensors:
+            raise InputError(
+                f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight"
+            )
+        bias = tensors.pop(OUTPUT_BIAS_KEY, None)
+        if bias is not None:
+            tensors[OUTPUT_BIAS] = bias
+        tied = tensors.pop(TIED_KERNEL, None)
+        if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
+            raise InputError(
+                f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models "
+                "with an untied output kernel are not supported"
+            )
+        return Checkpoint(path, KIND, tensors, settings)
+
+
+HUGGING_FACE = HuggingFace()
 
 
 def read_config(folder):
@@ -139,14 +197,135 @@ def read_config(folder):
     Raises:
       InputError: If this project does not support a setting.
     """
-    return BertConfig.from_json_file(os.path.join(folder, CONFIG_NAME), is_hugging_face=True)
+    path = os.path.join(folder, CONFIG_NAME)
+    values = read_json_object(path)
+    with name_file(path):
+        return BertConfig.from_hugging_face(values, check_model_type(values))
+
+
+def _check_model_type(directory, path):
+    """Returns the model type in a config.json; raises InputError if it is not supported."""
+    values = directory.read_json_object(path)
+    with name_file(path):
+        return check_model_type(values)
+
+
+def _find_weights(folder):
+    """Returns the path of the weights in a Folder, or None.
+
+    This is the model.safetensors, its index if it is sharded, or else a file that is rejected.
+    """
+    names = (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES, KERAS_NAME)
+    return next((folder.join(name) for name in names if folder.has_file(name)), None)
+
+
+def _describe_rejected(path, name):
+    """Returns the reason why a file of weights is rejected, and how to convert it.
+
+    `name`: Class of transformers.
+    """
+    if path.endswith(PICKLE_SUFFIXES):
+        return (
+            "is a pickle, which can run arbitrary code when it is loaded; convert it to "
+            f"{WEIGHTS_NAME} with transformers: "
+            f"{name}.from_pretrained(OLD_DIR).save_pretrained(NEW_DIR)"
+        )
+    advice = (
+        "load it into its model of bert_tf, and save that with "
+        "model.save_pretrained(DIRECTORY, tokenizer)"
+    )
+    if os.path.basename(path) == KERAS_NAME:
+        advice = (
+            f"convert it to {WEIGHTS_NAME} with transformers 4.46 and PyTorch: "
+            f"{name}.from_pretrained(OLD_DIR, from_tf=True).save_pretrained(NEW_DIR)"
+        )
+    return f"is a file of Keras, which is not supported; {advice}"
+
+
+def _has_full_matrices(directory, values):
+    """Returns whether the query kernels of a model with pruned_heads have all heads."""
+    from bert_tf.checkpoints.safetensors_file import open_file
+
+    path = _find_weights(directory.folder)
+    if path is None or path.endswith(REJECTED_SUFFIXES):
+        return False
+    sizes = set()
+    for part in _list_parts(directory, path):
+        file = open_file(part)
+        keys = file.keys()
+        queries = [key for key in keys if key.endswith("self.query.weight")]
+        sizes |= {file.get_slice(key).get_shape()[0] for key in queries}
+    return sizes == {values.get("hidden_size")}
+
+
+def _check_keys(keys, path):
+    """Raises InputError if other programs have renamed the tensors of a BERT."""
+    for prefix, reason in PREFIXES.items():
+        if keys and all(key.startswith(prefix) for key in keys):
+            raise InputError(f"{path}: the names of all tensors begin with {prefix!r}: {reason}")
+    for part, reason in PARTS.items():
+        found = next((key for key in keys if part in key), None)
+        if found:
+            raise InputError(f"{path}: contains {found}: {reason}")
+
+
+def _read_tensors(path, parts, is_relative):
+    """Returns the tensors of safetensors files by canonical name, a dict of StoredTensor.
+
+    Args:
+      path: Path of the weights, for error messages.
+      parts: Paths of the files.
+      is_relative: Whether the model can be a DistilBERT or an ELECTRA.
+    """
+    from bert_tf.checkpoints.safetensors_file import open_file
+
+    tensors = {}
+    for part in parts:
+        file = open_file(part)
+        keys = file.keys()
+        _check_keys(keys, path)
+        for key in keys:
+            name = canonical_name(key, is_relative)
+            if name in tensors:
+                raise InputError(f"{path}: contains {name} twice, once as {key}")
+            if name is not None:
+                tensor = _to_stored_tensor(path, file, key)
+                is_transposed = name.endswith(TRANSPOSED)
+                tensors[name] = (
+                    tensor.map(tensor.shape[::-1], np.transpose) if is_transposed else tensor
+                )
+    return tensors
+
+
+def _to_stored_tensor(path, file, key):
+    return StoredTensor(
+        file.get_slice(key).get_shape(), lambda: check_weights(path, key, file.get_tensor(key))
+    )
+
+
+def _list_parts(directory, path):
+    """Returns the safetensors files of a path, a list of str.
+
+    For an index, these are its files, in the same directory; otherwise, the path itself.
+    """
+    if not path.endswith(SHARDED_NAME):
+        return [path]
+    weight_map = directory.read_json_object(path).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(
+        isinstance(name, str) and name and os.path.basename(name) == name
+        for name in weight_map.values()
+    ):
+        raise InputError(
+            f"{path}: is corrupted; it has no weight_map of tensors to files in the same directory"
+        )
+    return sorted({os.path.join(os.path.dirname(path), name) for name in weight_map.values()})
 
 
 def write(folder, tensors, config, task=None):
     """Writes model.safetensors and config.json like the save_pretrained method of transformers.
 
     Args:
-      folder, tensors, config: See `tf1.write`.
+      folder, tensors, config: See `original.write`.
       task: TaskMetadata of a fine-tuned model, which determines the class and the labels in
         config.json. None derives the class from the heads: BertModel without a head; for a
         classifier's head, which is also that of a token classifier, BertForSequenceClassification
@@ -160,6 +339,8 @@ def write(folder, tensors, config, task=None):
       InputError: If the number of labels of the task does not match the head, or if transformers
         does not support the model.
     """
+    from bert_tf.checkpoints.safetensors_file import write_file
+
     keys = {name: to_huggingface_key(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
     of_model = from_bert(config.to_dict()) | get_model_settings(tensors, task)
@@ -179,105 +360,10 @@ def write(folder, tensors, config, task=None):
         )
         with open(config_path, "w", encoding="utf-8") as file:
             file.write(json.dumps(of_model, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-        try:
-            safetensors.numpy.save_file(values, weights_path, metadata={"format": "pt"})
-        except safetensors.SafetensorError as error:  # a full disk, for example
-            raise OSError(
-                f"{os.path.join(folder, WEIGHTS_NAME)}: cannot be written: {error}"
-            ) from error
+        write_file(weights_path, values, {"format": "pt"}, os.path.join(folder, WEIGHTS_NAME))
         # safetensors makes its file readable only by the owner.
         shutil.copymode(config_path, weights_path)
     return left_out
-
-
-def canonical_name(key):
-    """Returns the canonical name of a tensor in a .safetensors file.
-
-    None if it has no separate weights.
-
-    A plain BertModel has the same names without the prefix "bert.". Keys that no BERT model has are
-    unchanged.
-    """
-    key = _to_bert_key(key)
-    if key in CANONICAL_NAMES:
-        return CANONICAL_NAMES[key]
-    if key == TIED_KERNEL or not key.startswith(("bert.", "cls.")):
-        return key
-    if key in NO_WEIGHTS:
-        return None
-    name = re.sub(r"\.layer\.(\d+)\.", r".layer_\1.", key).replace(".", "/")
-    scope, _, leaf = name.rpartition("/")
-    if scope.endswith("_embeddings"):
-        return scope
-    if scope.endswith("/LayerNorm"):  # gamma and beta: files from before 2020
-        return f"{scope}/{ {'weight': 'gamma', 'bias': 'beta'}.get(leaf, leaf) }"
-    return f"{scope}/kernel" if leaf == "weight" else name
-
-
-def _to_bert_key(key):
-    """Returns the key in BERT of the same tensor of a BERT, a DistilBERT, or an ELECTRA."""
-    start = next((start for start in RELATIVE_KEYS if key.startswith(start)), "")
-    key = RELATIVE_KEYS.get(start, "") + key.removeprefix(start)
-    if key.startswith(("embeddings.", "embeddings_project.", "encoder.", "pooler.")):
-        key = f"bert.{key}"
-    match = DISTILBERT_LAYER.fullmatch(key)
-    if match and match[2] in DISTILBERT_PARTS:
-        return f"bert.encoder.{match[1]}.{DISTILBERT_PARTS[match[2]]}.{match[3]}"
-    return key
-
-
-def to_huggingface_key(name):
-    """Returns the key of a canonical name in a .safetensors file; None if there is none."""
-    if name in WHOLE_NAMES:
-        return WHOLE_NAMES[name]
-    if not name.startswith(SCOPES):
-        return None
-    if name.endswith("_embeddings"):
-        name = f"{name}/weight"
-    scope, _, leaf = name.rpartition("/")
-    leaf = {"kernel": "weight", "gamma": "weight", "beta": "bias"}.get(leaf, leaf)
-    return re.sub(r"/layer_(\d+)/", r"/layer/\1/", f"{scope}/{leaf}").replace("/", ".")
-
-
-def list_files(path):
-    """Returns the files that `read` reads weights from, a list of str, including an index."""
-    return [path, *_list_parts(path)] if path.endswith(SHARDED_NAME) else [path]
-
-
-def _list_parts(path):
-    """Returns the safetensors files of a path, a list of str.
-
-    For an index, these are its files, in the same directory; otherwise, the path itself.
-    """
-    if not path.endswith(SHARDED_NAME):
-        return [path]
-    weight_map = read_json_object(path).get("weight_map")
-    if not isinstance(weight_map, dict) or not all(
-        isinstance(name, str) and name and os.path.basename(name) == name
-        for name in weight_map.values()
-    ):
-        raise InputError(
-            f"{path}: is corrupted; it has no weight_map of tensors to files in the same directory"
-        )
-    return sorted({os.path.join(os.path.dirname(path), name) for name in weight_map.values()})
-
-
-def _open(path):
-    """Opens a safetensors file; raises OSError if a remote one cannot be read."""
-    with files.at(path).local_copy() as local:  # mapped into memory, so a copy can be deleted
-        try:
-            return safetensors.safe_open(local, framework="numpy")
-        # OSError: for example, a directory of that name.
-        except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(
-                f"{path}: is not a safetensors file, or is corrupted: {error}"
-            ) from error
-
-
-def _to_stored_tensor(path, file, key):
-    return StoredTensor(
-        file.get_slice(key).get_shape(), lambda: check_weights(path, key, file.get_tensor(key))
-    )
 
 
 def get_model_settings(tensors, task):

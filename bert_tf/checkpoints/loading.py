@@ -4,26 +4,22 @@ Weights and variables are matched by the original's variable names.
 """
 
 import dataclasses
-import os
 import re
 import typing
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import files, variables
-from bert_tf.checkpoints import adapters, huggingface, model_garden, tf1
-from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_settings, original_tensors
+from bert_tf import variables
+from bert_tf.checkpoints import adapters
+from bert_tf.checkpoints.directory import ModelDirectory
+from bert_tf.checkpoints.tensors import (
+    StoredTensor,
+    check_settings,
+    check_unused,
+    original_tensors,
+)
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import find_latest_checkpoint
-from bert_tf.model_folder import saved_models, weights_in
-from bert_tf.model_folder.weights import REJECTED_SUFFIXES, WEIGHTS_SUFFIXES
-from bert_tf.variables import WORD_EMBEDDINGS
-
-# The ends of the files of a TensorFlow checkpoint.
-_FILE_ENDING = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
-_MODEL = "model/"  # The name under which the training loop saves the model, next to its optimizer.
-_DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
 
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
 
@@ -36,7 +32,7 @@ def open_checkpoint(path):
         project's training loop, or tf-models-official, or one of its files; a .safetensors file of
         Hugging Face, or the .safetensors.index.json of several; or a directory that contains one of
         these, or a SavedModel of an encoder of tf-models-official. For a training run, this is the
-        latest checkpoint.
+        latest checkpoint. Or its ModelDirectory.
 
     Returns:
       bert_tf.checkpoints.tensors.Checkpoint, which reads its tensors lazily.
@@ -45,39 +41,7 @@ def open_checkpoint(path):
       InputError: If there is no checkpoint, if there are two of different formats, or if it is not
         a BERT checkpoint.
     """
-    location = find_checkpoint(path)
-    if location.endswith(WEIGHTS_SUFFIXES):
-        return huggingface.read(location)
-    file = tf1.TensorFlowFile(location)
-    names = set(file.variable_names.values())
-    if WORD_EMBEDDINGS in names:
-        return _read_training_checkpoint(file)
-    if WORD_EMBEDDINGS in map(model_garden.canonical_name, names):
-        return model_garden.read(file)
-    if not names:
-        return tf1.read(file)
-    raise InputError(
-        f"{location}: the checkpoint does not contain a BERT of this project or of "
-        f"tf-models-official; its first variable is {min(names)}"
-    )
-
-
-def _read_training_checkpoint(file):
-    """Reads the weights of a TensorFlowFile of this project's training loop.
-
-    They are found by variable name, and adapters are merged.
-    """
-    if not any(key.startswith(_MODEL) for key in file.variable_names):
-        raise InputError(
-            f"{file.prefix}: was not written by these scripts (save_weights of Keras, for "
-            "example); load it into the model, and save that with "
-            "tf.train.Checkpoint(model=model).write(PREFIX)"
-        )
-    tensors = {}
-    for key, name in file.variable_names.items():
-        if key.startswith(_MODEL) and _DROPOUT_STATE not in key:
-            tensors |= original_tensors(name, file.tensor(key))
-    return Checkpoint(file.prefix, "training checkpoint", adapters.merge_adapters(tensors))
+    return ModelDirectory.open(path).checkpoint
 
 
 def holds_adapters(path):
@@ -85,60 +49,7 @@ def holds_adapters(path):
 
     See `open_checkpoint`, which merges them.
     """
-    location = find_checkpoint(path)
-    return not location.endswith(WEIGHTS_SUFFIXES) and (
-        adapters.SCALE in tf1.TensorFlowFile(location).variable_names.values()
-    )
-
-
-def find_checkpoint(path):
-    """Finds a checkpoint at a path or in a directory.
-
-    Returns:
-      str. Prefix of a TensorFlow checkpoint, or path of a Hugging Face file.
-
-    Raises:
-      InputError: If there is no checkpoint, or if a directory contains both kinds.
-      OSError: If the path cannot be read.
-    """
-    path = os.fsdecode(path)
-    if path.endswith(WEIGHTS_SUFFIXES):
-        if not files.at(path).exists():
-            raise InputError(f"{path}: does not exist")
-        return path
-    prefix = _FILE_ENDING.sub("", path)
-    weights = None
-    if files.at(path).is_dir():
-        prefix = find_latest_checkpoint(path) or os.path.join(path, tf1.CHECKPOINT_NAME)
-        weights = weights_in(path)
-        if (
-            not files.at(prefix + ".index").exists()
-            and not weights
-            and saved_models.is_encoder(path)
-        ):
-            prefix = os.path.join(path, saved_models.VARIABLES_NAME)
-    has_index = files.at(prefix + ".index").exists()
-    if not has_index and not weights:
-        raise InputError(f"{path}: no checkpoint found (*.index or model.safetensors)")
-    if has_index and weights and not weights.endswith(REJECTED_SUFFIXES):
-        raise InputError(
-            f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set "
-            "one of them instead of the directory"
-        )
-    return prefix if has_index else weights
-
-
-def checkpoint_files(path):
-    """Returns the files with the weights of a checkpoint, a list of str; see `find_checkpoint`."""
-    location = find_checkpoint(path)
-    if location.endswith(WEIGHTS_SUFFIXES):
-        return huggingface.list_files(location)
-    folder, prefix = os.path.split(location)
-    return [
-        os.path.join(folder, name)
-        for name in files.at(folder).names()
-        if name.startswith(f"{prefix}.")
-    ]
+    return open_checkpoint(path).has_adapters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,47 +89,24 @@ def load_pretrained(model, path, *, leave=(), layers=()):
 
     Raises:
       InputError: If there is no supported checkpoint at `path`, if it lacks an encoder variable, or
-        if a shape, or a known activation or number of heads, differs. Then, nothing is loaded.
+        if a shape, or a known activation or number of heads, differs, or if it contains tensors of
+        an encoder or a head that no model of this project has. Then, nothing is loaded.
     """
     checkpoint = open_checkpoint(path)
-    check_settings(
-        checkpoint,
-        getattr(model, "encoder", model).config,
-        "the model; use the checkpoint's config",
-    )
-    sources = []
-    missing = []
-    for variable in model.variables:
-        name = variable.name.removesuffix(":0")
-        # A checkpoint contains no adapters after they were merged.
-        if name in leave or adapters.is_adapter(name):
-            continue
-        source = _Source(variable, name, _list_parts(name, layers))
-        if all(part in checkpoint.tensors for part in source.parts):
-            _check_shapes(source, checkpoint)
-            sources.append(source)
-        else:
-            missing.append(name)
-    _check_missing(missing, checkpoint)
-    # Read everything before assigning anything, since a file could be corrupted.
-    values = [
-        np.concatenate([checkpoint.tensors[part].read() for part in source.parts], axis=-1)
-        for source in sources
+    sources = _match_variables(model, leave, layers)
+    missing = _check_sources(sources, checkpoint, getattr(model, "encoder", model).config)
+    loaded = [source for source in sources if source.name not in missing]
+    used = {part for source in loaded for part in source.parts}
+    unused = [
+        name for name in checkpoint.tensors.keys() - used if not (layers and _LAYER.match(name))
     ]
-    for source, value in zip(sources, values, strict=True):
-        source.variable.assign(value)
-    used = {part for source in sources for part in source.parts}
+    check_unused(sorted(set(unused) - {*leave}), checkpoint.path)
+    _assign_values(loaded, checkpoint)
     return LoadReport(
         path=checkpoint.path,
-        loaded=tuple(source.name for source in sources),
+        loaded=tuple(source.name for source in loaded),
         missing=tuple(missing),
-        unused=tuple(
-            sorted(
-                name
-                for name in set(checkpoint.tensors) - used
-                if not (layers and _LAYER.match(name))
-            )
-        ),
+        unused=tuple(sorted(unused)),
     )
 
 
@@ -230,12 +118,40 @@ class _Source(typing.NamedTuple):
     parts: list[str]  # Canonical names of the tensors, which are concatenated on the last axis.
 
 
+def _match_variables(model, leave, layers):
+    """Returns the _Source of each variable of a model; see `load_pretrained`."""
+    sources = []
+    for variable in model.variables:
+        name = variable.name.removesuffix(":0")
+        # A checkpoint contains no adapters after they were merged.
+        if name not in leave and not adapters.is_adapter(name):
+            sources.append(_Source(variable, name, _list_parts(name, layers)))
+    return sources
+
+
 def _list_parts(name, layers):
     """Returns the canonical names of the tensors for a variable; see `load_pretrained`."""
     parts = variables.original_names(name)
     if not layers:
         return parts
     return [_LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", part) for part in parts]
+
+
+def _check_sources(sources, checkpoint, config):
+    """Returns the names of the variables that a checkpoint lacks, a list of str.
+
+    Raises InputError if it lacks a variable of the encoder, or if a shape or a setting differs from
+    the model with this BertConfig.
+    """
+    check_settings(checkpoint, config, "the model; use the checkpoint's config")
+    missing = []
+    for source in sources:
+        if all(part in checkpoint.tensors for part in source.parts):
+            _check_shapes(source, checkpoint)
+        else:
+            missing.append(source.name)
+    _check_missing(missing, checkpoint)
+    return missing
 
 
 def _check_shapes(source, checkpoint):
@@ -266,6 +182,17 @@ def _check_missing(missing, checkpoint):
             f"{checkpoint.path}: the checkpoint lacks {needed[0]} and {len(needed) - 1} more "
             "encoder variables; use the checkpoint's config"
         )
+
+
+def _assign_values(sources, checkpoint):
+    """Assigns the tensors of a checkpoint to the variables of _Sources."""
+    # Read everything before assigning anything, since a file could be corrupted.
+    values = [
+        np.concatenate([checkpoint.tensors[part].read() for part in source.parts], axis=-1)
+        for source in sources
+    ]
+    for source, value in zip(sources, values, strict=True):
+        source.variable.assign(value)
 
 
 def model_tensors(model):

@@ -20,14 +20,22 @@ import os
 import re
 
 import numpy as np
-import tensorflow as tf
 
-from bert_tf.checkpoints import tf1
+from bert_tf.checkpoints import original, saved_models
+from bert_tf.checkpoints.folder import Folder
+from bert_tf.checkpoints.huggingface_config import OWN_SETTINGS, reject_settings
+from bert_tf.checkpoints.model_garden_config import (
+    CONFIG_NAME,
+    SUFFIXES,
+    get_casing,
+    read_yaml,
+    to_bert,
+)
+from bert_tf.checkpoints.origin import Casing, Origin, open_tensorflow_file
 from bert_tf.checkpoints.tensors import Checkpoint
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_files
-from bert_tf.huggingface_config import OWN_SETTINGS, reject_settings
-from bert_tf.model_folder.saved_models import CASING
 from bert_tf.variables import (
     NEXT_SENTENCE,
     OUTPUT_BIAS,
@@ -70,9 +78,10 @@ ENCODERS = ("encoder", "model", "model/encoder_network")
 MASKED_LMS = ("masked_lm", "model/masked_lm")
 NEXT_SENTENCE_POOLERS = ("next_sentence.pooler_dense", "model/classification_heads/0/dense")
 
+OTHER_WEIGHTS = (".index", ".safetensors", ".safetensors.index.json")  # Ends of names of files.
 OPTIMIZER = "optimizer/"  # The item under which its training loop saves it.
 COUNTERS = ("save_counter", "global_step")
-NOT_WEIGHTS = (OPTIMIZER, CASING)  # Starts of keys.
+NOT_WEIGHTS = (OPTIMIZER, saved_models.CASING)  # Starts of keys.
 
 LAYER_VARIABLE = re.compile(r"transformer/layer_(\d+)/(.+)/(kernel|bias|gamma|beta)$")
 LAYER_SCOPES = {scope: part for part, (_, scope) in LAYER_PARTS.items()}
@@ -82,6 +91,73 @@ WHOLE_NAMES = {name: table for table, (_, name) in TABLES.items()} | {
     "next_sentence/logits/kernel": f"{NEXT_SENTENCE}output_weights",
     "next_sentence/logits/bias": f"{NEXT_SENTENCE}output_bias",
 }
+
+
+class ModelGarden(Origin):
+    """tf-models-official: its checkpoints, and its SavedModels on TF Hub and Kaggle Models.
+
+    A SavedModel has no config; its variables show the sizes.
+    """
+
+    vocabulary_names = (saved_models.VOCABULARY_PATH,)
+
+    def find_outer_folder(self, directory, folder):
+        """See Origin. The directory of a SavedModel for its variables."""
+        path, name = os.path.split(folder.path)
+        parent = Folder.read(path or os.curdir) if name == saved_models.VARIABLES_FOLDER else None
+        return parent if parent and saved_models.is_encoder(directory, parent) else None
+
+    def find_config(self, directory, folder):
+        """See Origin."""
+        if folder.exists(CONFIG_NAME):
+            return folder.join(CONFIG_NAME)
+        if saved_models.is_encoder(directory, folder):
+            return folder.join(saved_models.SAVED_MODEL_NAME)
+        return None
+
+    def read_config(self, directory, path):
+        """See Origin. The activation of a SavedModel is assumed to be "gelu"."""
+        if path.endswith(SUFFIXES):
+            return to_bert(directory.read(read_yaml, path), path)
+        if os.path.basename(path) == saved_models.SAVED_MODEL_NAME:
+            shapes = directory.read(saved_models.read_variables, path)
+            return BertConfig.from_dict(saved_models.get_sizes(shapes, path))
+        return None
+
+    def read_casings(self, directory):
+        """See Origin."""
+        for folder in directory.folders:
+            if saved_models.is_encoder(directory, folder):
+                path = folder.join(saved_models.SAVED_MODEL_NAME)
+                yield Casing(saved_models.read_casing(path), None, path)
+        path = directory.find(CONFIG_NAME)
+        if path:
+            yield Casing(get_casing(directory.read(read_yaml, path)), None, path)
+
+    def find_weights(self, directory):
+        """See Origin. The variables of a SavedModel, if there are no other weights."""
+        folder = directory.folder
+        is_alone = not any(name.endswith(OTHER_WEIGHTS) for name in folder.names)
+        if directory.name is None and is_alone and saved_models.is_encoder(directory, folder):
+            return folder.join(saved_models.VARIABLES_NAME)
+        return None
+
+    def list_weight_files(self, directory, path):
+        """See Origin."""
+        return original.list_tensorflow_files(path)
+
+    def read_weights(self, directory, path):
+        """See Origin."""
+        file = directory.read(open_tensorflow_file, path)
+        is_garden = WORD_EMBEDDINGS in map(canonical_name, file.variable_names.values())
+        return read(file) if is_garden else None
+
+    def describe_weights(self, directory, path):
+        """See Origin."""
+        return original.ORIGINAL.describe_weights(directory, path)
+
+
+MODEL_GARDEN = ModelGarden()
 
 
 def read(file):
@@ -148,7 +224,7 @@ def write(folder, tensors, config):
 
     The objects are those of an encoder, or of a pretrainer if there is a masked LM head.
 
-    For the arguments, see `tf1.write`.
+    For the arguments, see `original.write`.
 
     Returns:
       Tuple of str. Sorted names of tensors that the format does not support: heads of classifiers
@@ -160,6 +236,8 @@ def write(folder, tensors, config):
     reject_settings(
         config.to_dict(), ("attention_heads_per_layer", *OWN_SETTINGS), "the Model Garden's encoder"
     )
+    import tensorflow as tf
+
     objects = {}
     left_out = []
     for canonical, tensor in sorted(tensors.items()):
@@ -187,8 +265,8 @@ def write(folder, tensors, config):
     # Without this counter, assert_existing_objects_matched fails after restore().
     root.save_counter.assign_add(1)
     with new_files(folder) as unfinished:
-        root.write(os.path.join(unfinished, tf1.CHECKPOINT_NAME))
-        tf1.write_config(unfinished, config)
+        root.write(os.path.join(unfinished, original.CHECKPOINT_NAME))
+        original.write_config(unfinished, config)
     return tuple(left_out)
 
 
@@ -244,6 +322,8 @@ def _make_trackable(attributes):
 
     `attributes`: Dict of name to a variable or to the dict of an object.
     """
+    import tensorflow as tf
+
     return tf.train.Checkpoint(
         **{
             name: _make_trackable(value) if isinstance(value, dict) else value

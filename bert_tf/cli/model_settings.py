@@ -6,10 +6,10 @@ Values that the directory of a checkpoint contains are optional: bert_tf.cli.res
 import dataclasses
 
 from bert_tf.cli import roles
+from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
-from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization.vocabulary import check_casing
 
 

@@ -12,21 +12,15 @@ import contextlib
 import dataclasses
 import os
 
+from bert_tf.checkpoints import task_metadata
+from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES, describe_download
+from bert_tf.checkpoints.directory import read_config as read_config_file
+from bert_tf.checkpoints.tokenizers import describe_vocabulary_difference, to_vocab_txt
+from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli import conditions, paths, roles
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import TASK_FILE, check_exists, check_loadable, task_metadata
-from bert_tf.model_folder import read_config as read_config_file
-from bert_tf.model_folder.model_files import (
-    CONFIG_NAMES,
-    VOCABULARY_NAMES,
-    check_run_vocabulary,
-    describe_vocabulary_difference,
-    to_vocab_txt,
-)
-from bert_tf.model_folder.weights import describe_download
-from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
@@ -81,10 +75,10 @@ def resolve(settings, explicit, model_files, announce):
     _reject_ineffective(settings, explicit, ignored)
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
     roles.check_required(settings, without={*sources, *ignored})
-    for name, path in model_files.checkpoints.items():
+    for name, directory in model_files.directories.items():
         if name != RUN:
-            check_exists(path, name)
-            check_loadable(path)
+            directory.check_exists(name)
+            directory.check_loadable()
     _check_weights(settings, sources, explicit, model_files)
     metadata = None
     if settings.serves and model_files.checkpoints:
@@ -141,8 +135,8 @@ def _check_explicit_vocabulary(explicit, model_files):
     vocab_file = explicit.get("vocab_file")
     if vocab_file:
         paths.check_file("vocab_file", vocab_file)
-        argument, path = next(iter(model_files.checkpoints.items()))
-        check_run_vocabulary(argument, path, vocab_file, model_files.vocab_file)
+        argument, directory = next(iter(model_files.directories.items()))
+        directory.check_run_vocabulary(argument, vocab_file)
 
 
 def _add_served_task(settings, metadata):

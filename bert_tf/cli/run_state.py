@@ -18,10 +18,10 @@ import json
 import os
 
 from bert_tf import files
+from bert_tf.checkpoints.training_run import RUN_FILE, has_run
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object, to_json
-from bert_tf.latest_checkpoint import RUN_FILE, has_run
 
 CHANGEABLE = "changeable"  # Key of the settings that can differ in a resumed run.
 SAMPLE_BYTES = 1 << 26  # Inputs of up to this many bytes together are compared completely.

@@ -23,9 +23,9 @@ from absl import app, flags, logging
 from bert_tf import processor, tensorflow_messages
 from bert_tf.cli import endings, resolution, roles, usage
 from bert_tf.cli import flags as setting_flags
+from bert_tf.cli.model_files import ModelFiles
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.files import use_temporary_directory
-from bert_tf.model_folder.model_files import ModelFiles
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
 

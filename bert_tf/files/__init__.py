@@ -10,8 +10,10 @@ Errors are OSErrors that name the path; for a remote path, with the server's rea
 from bert_tf.files.locks import lock_output
 from bert_tf.files.reading import (
     LineDecoder,
+    check_json_object,
     check_text,
     describe_dropped_bytes,
+    open_standard_input,
     read_bytes,
     read_json,
     read_json_object,

@@ -106,6 +106,24 @@ class Local(AnyPath):
         """
         return sorted(os.listdir(self.path))
 
+    def entries_if_dir(self):
+        """Returns a dict of the names in the directory -> whether each is a directory.
+
+        Links that lead nowhere are left out. None if it is not a directory. Raises PermissionError
+        if it cannot be read.
+        """
+        try:
+            with os.scandir(self.path) as entries:
+                return {
+                    entry.name: entry.is_dir()
+                    for entry in entries
+                    if not entry.is_symlink() or os.path.exists(entry.path)
+                }
+        except PermissionError:
+            raise
+        except (OSError, ValueError):
+            return None
+
     def files_below(self):
         """Returns the sorted paths of all files below the directory, without hidden ones.
 

@@ -66,6 +66,16 @@ class LineDecoder:
             print(f"{path}: {describe_dropped_bytes(self.num_garbled)}", file=sys.stderr)
 
 
+def open_standard_input():
+    """Returns the binary file of standard input.
+
+    Raises InputError if it is closed.
+    """
+    if sys.stdin is None:
+        raise InputError("standard input is closed; set a file, or redirect a file to it")
+    return sys.stdin.buffer
+
+
 def check_text(start, path):
     """Raises InputError if a text file is UTF-16, or if its lines end at \\r.
 
@@ -131,7 +141,11 @@ def read_json(path):
 
 def read_json_object(path):
     """Reads the dict of a JSON file; raises InputError with the path if it is not an object."""
-    value = read_json(path)
+    return check_json_object(read_json(path), path)
+
+
+def check_json_object(value, path):
+    """Returns the value of a JSON file; raises InputError with the path if it is not an object."""
     if not isinstance(value, dict):
         raise InputError(
             f"{os.fsdecode(path)}: expected a JSON object, found {type(value).__name__}"

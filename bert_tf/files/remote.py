@@ -108,6 +108,15 @@ class Remote(AnyPath):
     def names(self):
         return sorted(name.rstrip("/") for name in self._children())
 
+    def entries_if_dir(self):
+        if not self.is_dir():
+            return None
+        return {
+            name.rstrip("/"): name.endswith("/")
+            or (not self.is_store and Remote(f"{self.path.rstrip('/')}/{name}").is_dir())
+            for name in self._children()
+        }
+
     def files_below(self):
         found = []
         for name in self._children():

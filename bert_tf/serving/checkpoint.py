@@ -1,21 +1,21 @@
 """Loads a checkpoint as a model that takes raw text."""
 
 import dataclasses
+import functools
+import threading
 
 import tensorflow as tf
 
-from bert_tf import checkpoints
-from bert_tf.checkpoints import load_pretrained
+from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.model_folder import task_metadata
-from bert_tf.served_models import SERVED_MODELS
 from bert_tf.serving.model import LoadedModel, TokenOutputs
 from bert_tf.serving.saved_model import call_signature
-from bert_tf.tasks import KINDS, Encoder, MaskedLM
+from bert_tf.tasks import KINDS, SERVABLES, Encoder, MaskedLM
 from bert_tf.tokenization import read_tokenizer
 from bert_tf.variables import POOLER
 
+MAX_ANSWERS = 1000  # Per question. Answers are arrays with this many columns.
 # The `objective` of a pre-training run with another label than the next sentence.
 SENTENCE_ORDER = "sentence_order"
 
@@ -23,10 +23,23 @@ SENTENCE_ORDER = "sentence_order"
 def load_model(path, **options):
     """Loads a checkpoint of any kind of task and any format as LoadedModel.
 
+    Each of its two functions of texts is traced at its first call.
+
     `options` are keyword arguments of `load_servable`.
     """
-    servable = load_servable(path, **options)
-    signature = servable.signatures("serving_default")["serving_default"]
+    directory = ModelDirectory.open(path)
+    servable = load_servable(directory, **options)
+    lock = threading.Lock()  # Only one thread traces.
+
+    @functools.cache
+    def trace_answer():
+        return servable.signatures("serving_default")["serving_default"]
+
+    def answer(texts):
+        with lock:
+            signature = trace_answer()
+        return call_signature(signature, texts, servable.metadata)
+
     encoder = getattr(servable.model, "encoder", servable.model)
 
     @tf.autograph.experimental.do_not_convert
@@ -41,8 +54,8 @@ def load_model(path, **options):
 
     return LoadedModel(
         servable.metadata,
-        path,
-        lambda texts: call_signature(signature, texts, servable.metadata),
+        directory.path,
+        answer,
         lambda texts: TokenOutputs(
             *(value.numpy() for value in encode(tf.constant(texts, tf.string)))
         ),
@@ -56,27 +69,32 @@ def load_servable(
     vocab_file,
     *,
     static_length=False,
-    layers=None,
+    layer="matrix",
+    remove_padding=True,
     dtype="float32",
     argument="init_checkpoint",
 ):
     """Loads a checkpoint in any format as a Servable.
 
     Args:
-      path: str. Path of the checkpoint.
+      path: str. Path of the checkpoint; or its ModelDirectory.
       metadata: TaskMetadata.
       config: BertConfig.
       vocab_file: str. Path of the vocab.txt.
       static_length: bool. See Servable.
-      layers: str. See Fast; None for "unpadded", or "padded" with static lengths.
+      layer: str. See Fast.
+      remove_padding: bool. See Fast; without effect if lengths are static.
       dtype: str. Policy of Keras for the encoder.
       argument: str. Name of the argument with the path, for error messages.
 
     Raises:
-      InputError: If the checkpoint lacks weights of the task.
+      InputError: If the checkpoint lacks weights of the task, or if there are fewer candidates than
+        `metadata.top_k`.
     """
+    directory = ModelDirectory.open(path)
+    path = directory.path
     kind = KINDS[metadata.kind]
-    served_model = SERVED_MODELS[metadata.kind]
+    served_model = SERVABLES[metadata.kind]
     if kind.name == MaskedLM.name and config.is_causal:
         raise InputError(
             "is not a masked LM; attention is causal in its config, so it predicts the next token",
@@ -86,27 +104,34 @@ def load_servable(
     tokenizer = read_tokenizer(
         vocab_file, metadata.do_lower_case, path, config, metadata.strip_accents
     )
+    _check_top_k(metadata, tokenizer.vocab_size)
     fast = Fast(
-        layers or ("padded" if static_length else "unpadded"),
+        layer,
+        remove_padding and not static_length,
         last_where_read=True,
         float32_scores=True,
     )
     model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
-    report = load_pretrained(model, path)
+    report = load_pretrained(model, directory)
     _check_complete(kind, report, path, argument)
+    metadata = _describe_weights(metadata, report, directory)
+    return served_model(model, tokenizer, metadata, static_length=static_length)
+
+
+def _describe_weights(metadata, report, directory):
+    """Returns TaskMetadata that also name the heads whose weights a ModelDirectory has."""
     # The head for ALBERT's sentence order has the same variables; the run.json of its training
     # tells it apart.
     has_next_sentence = (
         metadata.pairs
         and not any(name.startswith(MaskedLM.unused_variables) for name in report.missing)
-        and task_metadata.read_run(path).get("objective") != SENTENCE_ORDER
+        and directory.run_settings.get("objective") != SENTENCE_ORDER
     )
-    metadata = dataclasses.replace(
+    return dataclasses.replace(
         metadata,
         has_pooler=not any(name.startswith(POOLER) for name in report.missing),
         next_sentence=bool(has_next_sentence),
     )
-    return served_model(model, tokenizer, metadata, static_length=static_length)
 
 
 def _check_complete(kind, report, path, argument):
@@ -119,14 +144,22 @@ def _check_complete(kind, report, path, argument):
         raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
 
 
-def detect_kind(checkpoint, config):
-    """Returns the kind of a checkpoint without a task.
+def detect_kind(directory, config):
+    """Returns the kind of the model in a ModelDirectory without a task.
 
     It is "masked_lm" if the checkpoint has the weights of that head, otherwise "encoder". With
     causal attention in the BertConfig, that head predicts the next token.
     """
     has_head = not config.is_causal and any(
-        name.startswith(MaskedLM.head_scope)
-        for name in checkpoints.open_checkpoint(checkpoint).tensors
+        name.startswith(MaskedLM.head_scope) for name in directory.checkpoint.tensors
     )
     return MaskedLM.name if has_head else Encoder.name
+
+
+def _check_top_k(metadata, vocab_size):
+    """Raises InputError if a model has fewer tokens or answers than `metadata.top_k`."""
+    is_masked_lm = metadata.kind == MaskedLM.name
+    limit = vocab_size if is_masked_lm else MAX_ANSWERS
+    if metadata.top_k and metadata.top_k > limit:
+        reason = ", the size of the vocabulary" if is_masked_lm else ""
+        raise InputError(f"must be at most {limit}{reason}", "top_k", metadata.top_k)

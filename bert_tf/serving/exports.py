@@ -3,21 +3,27 @@
 import os
 
 from bert_tf import files
+from bert_tf.checkpoints import ModelDirectory, saved_models
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_config, saved_models, task_metadata
+from bert_tf.files import read_json
+from bert_tf.tasks.metadata import TaskMetadata
 
 LITERT_SUFFIX = ".tflite"
 
 
 def is_export(path):
-    """Returns whether a path is an export rather than a checkpoint; False if it does not exist."""
-    if saved_models.is_encoder(path):
-        return False
-    version = saved_models.find_version(path)
+    """Returns whether a path is an export rather than a checkpoint; False if it does not exist.
+
+    `path`: str, or a ModelDirectory.
+    """
+    directory = ModelDirectory.open(path)
+    version = directory.saved_model
+    if directory.path.endswith(LITERT_SUFFIX):
+        return True
+    if version is directory.folder:
+        return not directory.is_garden_encoder
     # A LiteRT file in a directory is rejected when it is opened.
-    return path.endswith(LITERT_SUFFIX) or bool(
-        version == path or ((version or _litert_in(path)) and not find_config(path))
-    )
+    return bool(version or _find_litert(directory)) and not directory.config_path
 
 
 def find_latest_version(folder, argument="model"):
@@ -26,19 +32,19 @@ def find_latest_version(folder, argument="model"):
     This is the directory itself, or its subdirectory with the highest version.
 
     Args:
-      folder: Path of the directory.
+      folder: Path of the directory, or its ModelDirectory.
       argument: Name of the argument with this path, for error messages.
     """
-    path = saved_models.find_version(folder)
-    if path is None:
-        litert = _litert_in(folder)
+    directory = ModelDirectory.open(folder)
+    if directory.saved_model is None:
+        litert = _find_litert(directory)
         advice = f"; for the LiteRT model, set the file {litert}" if litert else ""
         raise InputError(
             f"contains no SavedModel (expected {saved_models.SAVED_MODEL_NAME}){advice}",
             argument,
-            folder,
+            directory.path,
         )
-    return path
+    return directory.saved_model.path
 
 
 def read_metadata(folder, argument="model"):
@@ -52,14 +58,13 @@ def read_metadata(folder, argument="model"):
             "was not exported by export_saved_model: its SavedModel has no "
             f"{saved_models.TASK_PATH}, which describes the task",
             argument,
-            folder,
+            ModelDirectory.open(folder).path,
         )
-    return task_metadata.read_file(path)
+    return TaskMetadata.from_dict(read_json(path), path)
 
 
-def _litert_in(folder):
-    """Returns the path of a LiteRT file in a directory; None if there is none."""
-    names = files.at(folder).names_if_dir()
-    return next(
-        (os.path.join(folder, name) for name in sorted(names) if name.endswith(LITERT_SUFFIX)), None
-    )
+def _find_litert(directory):
+    """Returns the path of a LiteRT file in a ModelDirectory; None if there is none."""
+    folder = directory.folder
+    names = folder.names if directory.name is None else ()
+    return next((folder.join(name) for name in names if name.endswith(LITERT_SUFFIX)), None)

@@ -4,24 +4,13 @@ import os
 from typing import TypedDict, Unpack
 
 from bert_tf import files
+from bert_tf.checkpoints import ModelDirectory, read_config, task_metadata
+from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES
+from bert_tf.checkpoints.tokenizers import to_vocab_txt
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.litert import LiteRTModel
-from bert_tf.model_folder import (
-    check_exists,
-    check_loadable,
-    find_config,
-    find_tokenizer,
-    read_config,
-    task_metadata,
-)
-from bert_tf.model_folder.model_files import (
-    CONFIG_NAMES,
-    VOCABULARY_NAMES,
-    check_run_vocabulary,
-    to_vocab_txt,
-)
 from bert_tf.serving import exports
+from bert_tf.serving.litert import LiteRTModel
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
 
@@ -104,54 +93,54 @@ def load(path, *, kind=None, top_k=None, **options: Unpack[CheckpointOptions]):
     options = {name: options[name] for name in known if options.get(name) is not None}
     if kind not in (None, *KINDS):
         raise InputError(f"must be one of {', '.join(KINDS)}", "kind", kind)
-    path = os.fspath(path)
+    directory = ModelDirectory.open(path)
     with rename_argument(task="kind", labels="labels_file"):
-        if not exports.is_export(path):
-            return _load_checkpoint(path, kind, top_k=top_k, **options)
+        if not exports.is_export(directory):
+            return _load_checkpoint(directory, kind, top_k=top_k, **options)
         if options:
             name, value = next(iter(options.items()))
             raise InputError(
-                f"has no effect with `path`={path}, whose settings are fixed by the export; "
-                "omit it",
+                f"has no effect with `path`={directory.path}, whose settings are fixed by the "
+                "export; omit it",
                 name,
                 value,
             )
-        return open_export(path, kind, top_k, "path")
+        return open_export(directory, kind, top_k, "path")
 
 
 def _load_checkpoint(
-    path, kind, *, bert_config_file=None, vocab_file=None, labels_file=None, **options
+    directory, kind, *, bert_config_file=None, vocab_file=None, labels_file=None, **options
 ):
     """Loads a checkpoint with the files in its directory.
 
     For the arguments, see `load` and `CheckpointOptions`.
     """
-    check_exists(path)
-    check_loadable(path)
-    stored = task_metadata.read_to_serve(path)
-    tokenizer = find_tokenizer(path)
+    directory.check_exists("path")
+    directory.check_loadable()
+    path = directory.path
+    stored = directory.served_task
+    tokenizer = directory.tokenizer
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
     else:
-        config_file = find_config(path) if bert_config_file is None else os.fspath(bert_config_file)
-        if config_file is None:
+        config = directory.config if bert_config_file is None else read_config(bert_config_file)
+        if config is None:
             raise InputError(
                 f"contains no model with a {CONFIG_NAMES}; for other weights, set "
                 "`bert_config_file`",
                 "path",
                 path,
             )
-        config = read_config(config_file)
     if vocab_file is not None:
-        check_run_vocabulary("path", path, os.fspath(vocab_file), tokenizer.vocab_file)
+        directory.check_run_vocabulary("path", os.fspath(vocab_file))
     elif tokenizer.vocab_file is None:
         raise InputError(
             f"is required: there is no {VOCABULARY_NAMES} next to `path`={path}", "vocab_file"
         )
-    vocab_file = to_vocab_txt(os.fspath(vocab_file or tokenizer.vocab_file))
+    vocab_file = to_vocab_txt(os.fspath(vocab_file)) if vocab_file else directory.vocab_txt
     from bert_tf.serving.checkpoint import detect_kind, load_model  # TensorFlow takes seconds.
 
-    kind = kind or (stored.kind if stored else detect_kind(path, config))
+    kind = kind or (stored.kind if stored else detect_kind(directory, config))
     requested = {name: value for name, value in options.items() if value is not None}
     if labels_file is not None:
         requested["labels"] = task_metadata.read_labels(os.fspath(labels_file))
@@ -169,7 +158,7 @@ def _load_checkpoint(
         stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}"
     )
     return load_model(
-        path, metadata=metadata, config=config, vocab_file=vocab_file, argument="path"
+        directory, metadata=metadata, config=config, vocab_file=vocab_file, argument="path"
     )
 
 
@@ -177,7 +166,7 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     """Opens a .tflite file, or a directory with a SavedModel, local or remote, as LoadedModel.
 
     Args:
-      path: str. Path of the file or directory.
+      path: str, or ModelDirectory. Path of the file or directory.
       kind: str or None. Required kind of task.
       top_k: int or None. Required number of candidates.
       argument: str. Name of the argument with the path, for error messages.
@@ -186,9 +175,11 @@ def open_export(path, kind=None, top_k=None, argument="model"):
       InputError: If the export does not exist, is corrupted or another project's, or does not meet
         the requirements.
     """
+    directory = ModelDirectory.open(path)
+    path = directory.path
     litert = open_litert(path, argument) if path.endswith(exports.LITERT_SUFFIX) else None
-    version = path if litert else exports.find_latest_version(path, argument)
-    metadata = litert.metadata if litert else exports.read_metadata(path, argument)
+    version = path if litert else exports.find_latest_version(directory, argument)
+    metadata = litert.metadata if litert else exports.read_metadata(directory, argument)
     if kind not in (None, metadata.kind):
         raise InputError(f"must be of kind {kind}, but is of kind {metadata.kind}", argument, path)
     if top_k and metadata.top_k and top_k > metadata.top_k:

@@ -1,11 +1,130 @@
-"""SavedModels that this project exported, as functions of texts."""
+"""Servables as SavedModels, in the directory layout of TensorFlow Serving.
+
+The SavedModel contains the weights, the tokenizer, vocab.txt, bert_config.json, and task.json,
+which describes it for `bert_tf.load`. It does not require this package. It requires the kernels of
+TensorFlow Text (`import tensorflow_text`; TensorFlow Serving includes them). It also contains
+requests that TensorFlow Serving runs when it loads the model, so that the first client does not
+have to wait. Their message types come from the optional tensorflow-serving-api, which is imported
+on use.
+"""
+
+import os
+import tempfile
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
+from bert_tf import files
+from bert_tf.checkpoints import original, task_metadata
 from bert_tf.errors import InputError
 from bert_tf.files import check_no_pattern
+from bert_tf.serving import weight_storage
 from bert_tf.tasks import KINDS
+
+# File name that TensorFlow Serving uses if LiteRT models are preferred.
+LITERT_FILE = "model.tflite"
+EXTRA_FOLDER = "assets.extra"  # For files that the graph does not use.
+WARMUP_FILE = os.path.join(EXTRA_FOLDER, "tf_serving_warmup_requests")
+
+
+def save(servable, directory, *, version=None, weights="float32", litert=None):
+    """Writes `directory`/`version`, which appears there only when it is complete.
+
+    If remote, saved_model.pb is last.
+
+    Args:
+      servable: Servable.
+      directory: Directory of the model; created if it does not exist.
+      version: int; None for the number after the highest existing one.
+      weights: str. Storage type of matrices, float32, bfloat16, or int8. All are float32 once
+        loaded.
+      litert: bytes of a LiteRT model to write to LITERT_FILE next to saved_model.pb; None for none.
+
+    Returns:
+      Tuple `(path, has_warmup)`: path of the SavedModel; bool, whether it contains warm-up
+      requests, for which tensorflow-serving-api must be installed.
+
+    Raises:
+      InputError: If the version exists.
+    """
+    files.at(directory).make_dirs()
+    if version is None:
+        names = files.at(directory).names_if_dir()
+        version = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
+    path = os.path.join(directory, str(version))
+    if files.at(path).exists():
+        raise InputError(f"{path}: already exists; choose another version")
+    # The module contains variables, not the model itself: Keras would add its own functions for
+    # every layer.
+    module = tf.Module()
+    module.tokenizer = servable.tokenizer
+    module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
+    # TensorFlow Serving ignores the name of the partial folder.
+    with (
+        weight_storage.use_stored_weights(servable.model, weights, module),
+        tempfile.TemporaryDirectory() as folder,
+        files.new_folder(path) as partial,
+    ):
+        original.write_config(folder, servable.config)
+        module.config = tf.saved_model.Asset(os.path.join(folder, original.CONFIG_NAME))
+        # There is nothing to convert, and AutoGraph would write files for converted code.
+        save_traced = tf.autograph.experimental.do_not_convert(tf.saved_model.save)
+        save_traced(module, partial, signatures=servable.signatures())
+        os.mkdir(os.path.join(partial, EXTRA_FOLDER))
+        task_metadata.keep(os.path.join(partial, EXTRA_FOLDER), servable.metadata)
+        if litert:
+            with open(os.path.join(partial, LITERT_FILE), "wb") as file:
+                file.write(litert)
+        has_warmup = _write_warmup(servable, partial, os.path.basename(os.path.normpath(directory)))
+    return path, has_warmup
+
+
+def _write_warmup(servable, path, model_name):
+    """Writes a request per signature to the SavedModel at `path`, for warming up.
+
+    The requests are a TFRecord file of PredictionLog.
+
+    Returns:
+      bool. Whether it wrote them: this requires tensorflow-serving-api, which defines the message
+      types.
+    """
+    try:
+        from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+    except ImportError:
+        return False
+    with tf.io.TFRecordWriter(os.path.join(path, WARMUP_FILE)) as writer:
+        for signature, inputs in example_requests(servable).items():
+            request = predict_pb2.PredictRequest()
+            request.model_spec.name = model_name
+            request.model_spec.signature_name = signature
+            for name, value in inputs.items():
+                request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+            log = prediction_log_pb2.PredictionLog(
+                predict_log=prediction_log_pb2.PredictLog(request=request)
+            )
+            writer.write(log.SerializeToString())
+    return True
+
+
+def example_requests(servable):
+    """Returns a dict of signature name to its inputs by name, NumPy arrays or lists of str."""
+    features = {name: value.numpy() for name, value in servable.example_features().items()}
+    examples = [
+        tf.train.Example(
+            features=tf.train.Features(
+                feature={
+                    name: tf.train.Feature(int64_list=tf.train.Int64List(value=value[row].ravel()))
+                    for name, value in features.items()
+                }
+            )
+        ).SerializeToString()
+        for row in range(len(features["input_ids"]))
+    ]
+    return {
+        "serving_default": servable.example_texts,
+        "ids": features,
+        "tf_example": {"examples": examples},
+    }
 
 
 def load_saved_model(path):

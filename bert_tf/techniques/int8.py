@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.layers import Embeddings, LinearHead, Projection
-from bert_tf.techniques.hooks import Hook, attach, detach
+from bert_tf.layers.hooks import Hook, attach, detach
 
 LEAST_ELEMENTS = 1024  # The limit of LiteRT's converter: smaller matrices stay float32.
 WEIGHT_STEPS = 127.0

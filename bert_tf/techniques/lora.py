@@ -20,8 +20,8 @@ import tf_keras
 
 from bert_tf.checkpoints.adapters import SCALE
 from bert_tf.layers import multiply
+from bert_tf.layers.hooks import Hook, attach, detach
 from bert_tf.techniques.freezing import freeze
-from bert_tf.techniques.hooks import Hook, attach, detach
 from bert_tf.techniques.masks import get_layers
 
 

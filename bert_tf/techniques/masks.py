@@ -12,7 +12,7 @@ import contextlib
 
 import tensorflow as tf
 
-from bert_tf.techniques.hooks import Hook, attach, detach
+from bert_tf.layers.hooks import Hook, attach, detach
 
 
 def get_layers(encoder):

@@ -111,8 +111,8 @@ class Windows(NamedTuple):
 def split_into_windows(ids, room, doc_stride, max_windows):
     """Splits texts into overlapping Windows.
 
-    `bert_tf.tasks.span_decoding.split_into_windows` does the same in NumPy, and describes the other
-    arguments.
+    `split_into_windows` of bert_tf.tasks.span_labeler.decoding does the same in NumPy. It describes
+    the other arguments.
 
     Args:
       ids: RaggedTensor int32 [B, (tokens)].

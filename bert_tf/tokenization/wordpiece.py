@@ -20,6 +20,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.tokenization import normalizer_model, ragged, unicode_rules
+from bert_tf.tokenization.plain import MAX_WORD_CHARACTERS, TokenSpans
 from bert_tf.tokenization.ragged import (
     across_rows,
     characters_before,
@@ -28,7 +29,6 @@ from bert_tf.tokenization.ragged import (
 )
 from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, UNKNOWN, index_tokens
-from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, TokenSpans
 
 # Enough for any word of 200 characters; a longer word has more than 200 and is unknown in any case.
 _MAX_BYTES_PER_WORD = 4 * MAX_WORD_CHARACTERS

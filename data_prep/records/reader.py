@@ -1,7 +1,7 @@
 """Reader for TFRecord files that checks each frame, without TensorFlow."""
 
 from bert_tf.errors import InputError
-from data_prep.records.writer import FOOTER, HEADER, LENGTH_BYTES, compute_checksum
+from data_prep.records.frames import FOOTER, HEADER, LENGTH_BYTES, compute_checksum
 
 GZIP = b"\x1f\x8b"  # Beginning of a compressed file.
 COMPRESSED = "is compressed, but records are only read uncompressed; run gunzip"

@@ -3,10 +3,10 @@
 They do not import TensorFlow.
 """
 
-from bert_tf.tasks.base import KindClasses
+from bert_tf.tasks.registry import Registry
 from data_prep.tasks.base import TaskData, TaskSettings
 
-DATA = KindClasses(
+DATA = Registry(
     __name__,
     {
         "classifier": "ClassifierData",

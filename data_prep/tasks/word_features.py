@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep.tasks import tables
+from data_prep import tables
 from data_prep.tasks.conll import DOCUMENT_START
 
 IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.

@@ -1,6 +1,6 @@
 """Counts of the words and characters in text files, split into words like the tokenizer does.
 
-Applies the rules of bert_tf.tokenization.words in plain Python, once per distinct string between
+Applies the rules of bert_tf.tokenization.plain in plain Python, once per distinct string between
 spaces instead of once per occurrence, in worker processes that do not import TensorFlow.
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from bert_tf import files, processor
-from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, split_chunk
+from bert_tf.tokenization.plain import MAX_WORD_CHARACTERS, chunks, split_chunk
 from data_prep.processes import map_in_processes
 from data_prep.reading import drop_garbled, read_blocks
 

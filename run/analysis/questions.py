@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 
 from bert_tf import files
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli import roles
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS, MultipleChoice, SpanLabeler, TokenClassifier
 from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
@@ -101,7 +101,7 @@ def find_wrong_predictions(settings, observer):
             f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one"
         )
     task = DATA[kind].Settings.from_model(
-        task_metadata.read_run(checkpoint), settings.data.values()
+        ModelDirectory.open(checkpoint).run_settings, settings.data.values()
     )
     roles.check(task, TuningSettings(do_eval=True))
     wrong = []
@@ -180,7 +180,7 @@ def _find_labels(data, label):
     """
     if data.dataset.regression:
         return [f"{label:g}"], float(label)
-    is_several = bool(data.dataset.label_separator)
+    is_several = data.dataset.is_multi_label
     names, right = (
         [labels[id_] for id_ in (np.flatnonzero(label) if is_several else [label])]
         for labels in ((*data.dataset.labels, "unknown label"), (*data.metadata.labels, None))

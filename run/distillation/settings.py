@@ -7,15 +7,16 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf import files
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli import roles
+from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.model_folder import TASK_FILE, check_exists, check_loadable, task_metadata
-from bert_tf.model_folder.model_files import ModelFiles
+from bert_tf.tasks.metadata import TASK_FILE
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
 from run.finetuning.settings import (
@@ -106,8 +107,8 @@ class DistillationSettings(FineTuningSettings):
             the student is invalid or has another vocabulary.
         """
         path = self.student.teacher
-        metadata = task_metadata.read(path)
-        run = task_metadata.read_run(path)
+        directory = ModelDirectory.open(path)
+        metadata = directory.task
         if metadata is None or metadata.kind not in DATA:
             reason = (
                 f"its {metadata.source} says {metadata.kind}"
@@ -119,7 +120,9 @@ class DistillationSettings(FineTuningSettings):
         return dataclasses.replace(
             self,
             taught_by=teacher,
-            task=DATA[metadata.kind].Settings.from_model(run, self.values(), "teacher"),
+            task=DATA[metadata.kind].Settings.from_model(
+                directory.run_settings, self.values(), "teacher"
+            ),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(
                 self.tokenizer,
@@ -217,8 +220,7 @@ def build_student_settings(student, teacher, vocab_file=None):
                 student.student_config_file, config=read_config(student.student_config_file)
             )
     path = student.student_checkpoint
-    check_exists(path, "student_checkpoint")
-    check_loadable(path)
+    ModelDirectory.open(path, "student_checkpoint").check_loadable()
     names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}
     existing = resolve_values(names, {}, ModelFiles({"student_checkpoint": path}), warn)
     if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):

@@ -11,7 +11,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.fast import FastEncoder
 from run.feature_based.settings import EMBEDDINGS_FOLDER
@@ -85,7 +85,9 @@ def _describe(settings, features, positions, layers):
         data.update(np.ascontiguousarray(features[name]).tobytes())
     data.update(positions.tobytes())
     return {
-        "encoder": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
+        "encoder": fingerprint(
+            ModelDirectory.open(settings.model.init_checkpoint).weight_files, is_complete=True
+        ),
         "config": settings.model.config.to_dict(),
         "data": data.hexdigest(),
         "positions": int(positions.sum()),

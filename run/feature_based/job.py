@@ -10,9 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.checkpoints import checkpoint_files
+from bert_tf.checkpoints import ModelDirectory
+from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
-from bert_tf.latest_checkpoint import has_run
 from bert_tf.tasks import KINDS
 from data_prep.tasks import word_features
 from run.feature_based import embeddings
@@ -99,7 +99,9 @@ def run(settings):
         snapshot(settings),
         {
             **{name: fingerprint(paths) for name, paths in task.training_files.items()},
-            "init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint)),
+            "init_checkpoint": fingerprint(
+                ModelDirectory.open(settings.model.init_checkpoint).weight_files
+            ),
         },
         name=SETTINGS_FILE,
         must_be_empty=True,

@@ -6,12 +6,18 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from bert_tf.checkpoints import holds_adapters, load_pretrained
+from bert_tf.checkpoints import (
+    ModelDirectory,
+    TokenizerFiles,
+    holds_adapters,
+    load_pretrained,
+    task_metadata,
+)
+from bert_tf.checkpoints.training_run import BEST_FOLDER, has_run
 from bert_tf.cli.run_state import RunState, snapshot
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import BEST_FOLDER, TASK_FILE, TokenizerFiles, task_metadata
+from bert_tf.tasks.metadata import TASK_FILE
 from run.finetuning.tasks.base import Task
 from run.training import model_files, results, strategies
 from run.training.loop import DivergedError, Run, open_run
@@ -208,7 +214,7 @@ def check_metadata(output_dir, metadata):
     """Raises InputError if `output_dir` contains the run of another task."""
     if not has_run(output_dir):
         return
-    existing = task_metadata.read(output_dir)
+    existing = ModelDirectory.open(output_dir).task
     if existing is None:
         raise InputError(
             f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or "

@@ -4,10 +4,9 @@ The head is the task-specific last layer. A classifier of three labels loads onl
 with two.
 """
 
-from bert_tf.checkpoints import open_checkpoint
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli.script import to_flag_names
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
 
 
 def choose_new_variables(task, checkpoint, keep_head, config):
@@ -18,7 +17,7 @@ def choose_new_variables(task, checkpoint, keep_head, config):
 
     Args:
       task: Task that has read its data.
-      checkpoint: Path for open_checkpoint, or None.
+      checkpoint: Path for ModelDirectory.open, or None.
       keep_head: bool. Whether to load the head. None decides.
       config: BertConfig.
 
@@ -33,7 +32,8 @@ def choose_new_variables(task, checkpoint, keep_head, config):
     if not checkpoint:
         return ()
     shapes = task.head_shapes(config)
-    tensors = open_checkpoint(checkpoint).tensors
+    directory = ModelDirectory.open(checkpoint)
+    tensors = directory.checkpoint.tensors
     missing = [name for name in shapes if name not in tensors]
     if missing:
         if keep_head:
@@ -46,7 +46,7 @@ def choose_new_variables(task, checkpoint, keep_head, config):
         return ()  # The hidden size of the entire model differs, which loading reports.
     fits = all(tensors[name].shape == shape for name, shape in shapes.items())
     if fits:
-        difference = _describe_difference(task, checkpoint)
+        difference = _describe_difference(task, directory.task)
     else:
         name, shape = next(iter(shapes.items()))
         difference = f"has {tensors[name].shape[0]} outputs, but this task requires {shape[0]}"
@@ -69,12 +69,11 @@ def choose_new_variables(task, checkpoint, keep_head, config):
     return tuple(shapes)
 
 
-def _describe_difference(task, checkpoint):
-    """Describes how a checkpoint's task.json differs from this task, or returns None.
+def _describe_difference(task, existing):
+    """Describes how the TaskMetadata of a checkpoint differs from this task, or returns None.
 
     The head in the checkpoint is for the task in task.json.
     """
-    existing = task_metadata.read(checkpoint)
     metadata = task.metadata
     if existing is None or (
         (existing.kind, existing.multi_label) == (metadata.kind, metadata.multi_label)

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from bert_tf import files
+from bert_tf.checkpoints import ModelDirectory
+from bert_tf.checkpoints.training_run import BEST_FOLDER, has_run
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.errors import rename_argument
-from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import BEST_FOLDER, task_metadata
 from bert_tf.tasks import KINDS
 from run.finetuning.experiment import (
     Experiment,
@@ -242,8 +242,14 @@ def choose_techniques(settings):
     if weights.quantize_from_step is not None:
         techniques.append(Int8(weights.quantize_from_step))
     if weights.lora_rank:
-        needs = KINDS[settings.task.kind].needs
-        techniques.append(Lora(weights.lora_rank, needs, weights.freeze_layers or 0))
+        techniques.append(
+            Lora(
+                weights.lora_rank,
+                KINDS[settings.task.kind],
+                settings.model.init_checkpoint,
+                weights.freeze_layers or 0,
+            )
+        )
     elif weights.freeze_layers is not None:
         techniques.append(Freezing(weights.freeze_layers))
     if weights.layerwise_learning_rate_decay != 1:
@@ -306,7 +312,7 @@ def _read_model_metadata(settings):
         return None
     folder = settings.runs[0].training.output_dir
     path = folder if has_run(folder) else settings.model.init_checkpoint
-    metadata = task_metadata.read(path) if path else None
+    metadata = ModelDirectory.open(path).task if path else None
     return metadata if metadata and metadata.kind == settings.task.kind else None
 
 

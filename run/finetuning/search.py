@@ -8,10 +8,10 @@ the first trial without it. Only the best trial and the current one keep their c
 import dataclasses
 import os
 
+from bert_tf.checkpoints.training_run import TRIAL_FILE, find_latest_checkpoint
 from bert_tf.cli import tables
 from bert_tf.cli.run_state import RunState
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import TRIAL_FILE, find_latest_checkpoint
 from run.finetuning.experiment import write_scores
 from run.finetuning.settings import SEARCH_FOLDER, format_number
 from run.techniques.settings import TrainedWeightsSettings

@@ -9,17 +9,23 @@ import os
 from typing import ClassVar
 
 from bert_tf import files
+from bert_tf.checkpoints import ModelDirectory
+from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.resolution import has_runs
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import has_run
-from bert_tf.model_folder import TASK_FILE, task_metadata
-from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 from data_prep.tasks import DATA
 from run.techniques.settings import TrainedWeightsSettings
-from run.training.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
+from run.training.settings import (
+    MAX_EPOCHS,
+    DeviceSettings,
+    OptimizerSettings,
+    StepSettings,
+    TrainingSettings,
+)
 
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
 SEARCH_VALUES = ("search_batch_sizes", "search_learning_rates", "search_epochs")  # Settings.
@@ -37,7 +43,13 @@ class TuningSettings(Settings):
     learning_rate: float = setting(
         5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True
     )
-    num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, changeable=True)
+    num_train_epochs: float = setting(
+        3.0,
+        "Number of training epochs.",
+        lower=0,
+        most=MAX_EPOCHS,
+        changeable=True,
+    )
     warmup_proportion: float = setting(
         0.1,
         "Fraction of the training steps over which the learning rate increases from 0.",
@@ -365,8 +377,8 @@ class FineTunedSettings(Settings):
         Raises InputError if the model was not fine-tuned, or for data of another task.
         """
         checkpoint = self.model.init_checkpoint
-        metadata = task_metadata.read(checkpoint)
-        started_with = task_metadata.read_run(checkpoint)
+        directory = ModelDirectory.open(checkpoint)
+        metadata = directory.task
         settings = dataclasses.replace(self, metadata=metadata)
         if metadata and metadata.max_seq_length:
             settings = settings.replace_values({"max_seq_length": metadata.max_seq_length})
@@ -378,7 +390,7 @@ class FineTunedSettings(Settings):
                 "init_checkpoint",
                 checkpoint,
             )
-        task = DATA[metadata.kind].Settings.from_model(started_with, self.data.values())
+        task = DATA[metadata.kind].Settings.from_model(directory.run_settings, self.data.values())
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
 
     def choose_tuning(self):

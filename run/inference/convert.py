@@ -2,22 +2,24 @@
 
 import sys
 
-from bert_tf import checkpoints, model_folder
+from bert_tf import checkpoints
+from bert_tf.checkpoints import ModelDirectory, task_metadata
+from bert_tf.cli.model_files import ModelFiles
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TASK_FILE, task_metadata
-from bert_tf.model_folder.model_files import ModelFiles
+from bert_tf.tasks.metadata import TASK_FILE
 
 
 def run(settings):
     """Converts a checkpoint and prints what it wrote. `settings`: ConversionSettings, resolved."""
     config = (
-        model_folder.read_config(settings.bert_config_file) if settings.bert_config_file else None
+        checkpoints.read_config(settings.bert_config_file) if settings.bert_config_file else None
     )
-    model_folder.check_loadable(settings.input)
+    directory = ModelDirectory.open(settings.input)
+    directory.check_loadable()
     vocab_file, tokenizer = _find_tokenizer(settings)
-    metadata = task_metadata.read(settings.adapter or settings.input)
+    metadata = ModelDirectory.open(settings.adapter or directory).task
     for line in checkpoints.convert(
-        settings.input,
+        directory,
         settings.output,
         settings.format,
         config,

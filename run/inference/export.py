@@ -5,11 +5,10 @@ import sys
 
 import tensorflow as tf
 
-from bert_tf import export, files
-from bert_tf.export import litert
+from bert_tf import files
 from bert_tf.files import new_file
-from bert_tf.serving import checkpoint
-from bert_tf.tasks.base import add_article
+from bert_tf.serving import checkpoint, litert, saved_model
+from bert_tf.tasks.kind import add_article
 from run.training import strategies
 from run.training.settings import DTYPE_POLICIES
 
@@ -33,7 +32,7 @@ def run(settings):
 
 def export_saved_model(servable, settings, litert_content):
     """Writes the SavedModel of a Servable, including the bytes of a LiteRT model."""
-    path, has_warmup = export.save(
+    path, has_warmup = saved_model.save(
         servable,
         settings.export_dir,
         version=settings.version,
@@ -49,8 +48,9 @@ def export_saved_model(servable, settings, litert_content):
         f"tf_example{note}"
     )
     if litert_content:
+        litert_file = os.path.join(path, saved_model.LITERT_FILE)
         print(
-            f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} "
+            f"{litert_file}: LiteRT model with {settings.with_litert} "
             f"weights, {len(litert_content) / 1e6:.1f} MB"
         )
     if not has_warmup:
@@ -87,6 +87,6 @@ def convert(settings, weights):
     """
     print("converting to LiteRT, which takes a minute or two", file=sys.stderr)
     servable = checkpoint.load_servable(
-        **settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"}
+        **settings.checkpoint_to_serve | {"static_length": True, "layer": "litert"}
     )
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)

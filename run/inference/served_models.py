@@ -6,13 +6,13 @@ import warnings
 from typing import ClassVar, NamedTuple
 
 from bert_tf import files
+from bert_tf.checkpoints import task_metadata
 from bert_tf.cli import paths, resolution, roles
+from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.metadata import TaskMetadata
@@ -54,10 +54,10 @@ class ServingSettings(Settings):
     @property
     def checkpoint_to_serve(self):
         """Arguments of `bert_tf.serving.checkpoint.load_servable`, a dict, once resolved."""
-        argument, path = next(iter(self.model_files.checkpoints.items()))
+        argument, directory = next(iter(self.model_files.directories.items()))
         values = self.values()
         return {
-            "path": path,
+            "path": directory,
             "metadata": self.served_task,
             "config": self.config,
             "vocab_file": values["vocab_file"],

@@ -2,9 +2,9 @@
 
 import sys
 
+from bert_tf.checkpoints.tokenizers import to_vocab_txt
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.model_folder.model_files import to_vocab_txt
 from bert_tf.tokenization import read_tokenizer
 from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, record_checks

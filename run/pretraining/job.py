@@ -7,7 +7,7 @@ import os
 import tensorflow as tf
 
 from bert_tf import losses, models
-from bert_tf.checkpoints import checkpoint_files
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
@@ -186,5 +186,5 @@ def _make_state(settings, phases):
     """Creates the RunState of a run, whose input are the records of all phases."""
     inputs = {"input_file": fingerprint([path for phase in phases for path in phase.data.files])}
     if teacher := settings.values().get("teacher"):
-        inputs["teacher"] = fingerprint(checkpoint_files(teacher))
+        inputs["teacher"] = fingerprint(ModelDirectory.open(teacher).weight_files)
     return RunState(settings.training.output_dir, snapshot(settings), inputs)

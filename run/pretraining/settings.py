@@ -7,11 +7,11 @@ import dataclasses
 import re
 from typing import ClassVar
 
+from bert_tf.checkpoints import TokenizerFiles
 from bert_tf.cli import paths, roles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TokenizerFiles
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
 from data_prep.pretraining.instances.settings import NO_MASKS

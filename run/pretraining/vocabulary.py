@@ -6,12 +6,12 @@ They are from flags, from its records, or from its checkpoint.
 import dataclasses
 
 from bert_tf import files
+from bert_tf.checkpoints import TokenizerFiles
+from bert_tf.checkpoints.tokenizers import describe_vocabulary_difference, to_vocab_txt
 from bert_tf.cli import paths
 from bert_tf.cli.resolution import RUN
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TokenizerFiles
-from bert_tf.model_folder.model_files import describe_vocabulary_difference, to_vocab_txt
 from data_prep.pretraining.vocabularies import read_vocabularies
 from data_prep.reading import compute_digest
 from run.pretraining import phases

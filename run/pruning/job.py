@@ -12,16 +12,17 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from bert_tf import files, model_folder
+from bert_tf import files
+from bert_tf.checkpoints import ModelDirectory
+from bert_tf.checkpoints.tokenizers import write_temporary_vocabulary
 from bert_tf.cli import paths
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.run_state import RunState, snapshot
 from bert_tf.cli.tables import format_table
-from bert_tf.compression.pruning import most_important, prune
-from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
-from bert_tf.model_folder.model_files import write_temporary_vocabulary
+from bert_tf.techniques.compression.pruning import most_important, prune
+from bert_tf.techniques.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 from run.distillation.settings import check_sizes
 from run.finetuning import job
@@ -205,7 +206,7 @@ class _Pruning:
         """
         mark = os.path.join(folder, REPORT_FILE)
         if files.at(mark).exists():
-            config = model_folder.read_config(model_folder.find_config(folder))
+            config = ModelDirectory.open(folder).config
             return dataclasses.replace(before, path=folder, config=config)
         settings = self.settings
         model = before

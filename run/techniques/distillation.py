@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
+from bert_tf.checkpoints import ModelDirectory, load_pretrained, open_checkpoint
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.cli.script import to_flag_names
 from bert_tf.errors import InputError
@@ -167,7 +167,7 @@ class TaskDistillation(Distillation):
         self._saves_outputs = keep_answers and losses.uses_teacher
         self._deletes_outputs = not cache_dir
         self._outputs_path = self._saved_outputs = self._first_id = None
-        self._teacher_files = fingerprint(checkpoint_files(teacher.path))
+        self._teacher_files = fingerprint(ModelDirectory.open(teacher.path).weight_files)
         self.inputs = {"teacher": self._teacher_files}
         self._check_teacher(task)
         if "train" in task.features:

@@ -47,8 +47,8 @@ class TrainedWeightsSettings(Settings):
         None,
         "LoRA: freeze the encoder, and train adapters of this rank for the kernels of attention "
         "and feed-forward network, together with the pooler and the head. 8 is common, with a "
-        "--learning_rate of 1e-4 to 1e-3. Writes the trained weights to "
-        "OUTPUT_DIR/adapter.safetensors.",
+        "--learning_rate of 1e-4 to 1e-3. Writes the trained weights to OUTPUT_DIR/adapter, in "
+        "the format of PEFT.",
         lower=1,
         needs="do_train",
         not_with="quantize_from_step",

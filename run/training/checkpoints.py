@@ -7,18 +7,18 @@ import re
 import tensorflow as tf
 
 from bert_tf import files, optimization
-from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import (
+from bert_tf.checkpoints.training_run import (
+    BEST_FOLDER,
     RUN_NAME,
     STATE_FILE,
     create_state_error,
     find_latest_checkpoint,
     list_checkpoints,
 )
-from bert_tf.model_folder import BEST_FOLDER
+from bert_tf.errors import InputError
 
-# In the directory of a run with adapters: the weights that it trained.
-ADAPTER_FILE = "adapter.safetensors"
+# In the directory of a run with adapters: the weights that it trained, in PEFT's format.
+ADAPTER_FOLDER = "adapter"
 # Temporary names that TensorFlow uses.
 TEMPORARY_NAMES = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")
 
@@ -203,7 +203,7 @@ def remove_checkpoints(folder):
     # If the deletion is killed, the directory contains the latest checkpoint of the run, or no run.
     in_order = [*indices[:-1], STATE_FILE, *indices[-1:], BEST_FOLDER]
     in_order += [name for name in checkpoint_files if name not in indices]
-    in_order.append(ADAPTER_FILE)
+    in_order.append(ADAPTER_FOLDER)
     for name in in_order:
         path = os.path.join(folder, name)
         if name in names:

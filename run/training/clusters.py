@@ -11,8 +11,8 @@ import signal
 
 import tensorflow as tf
 
+from bert_tf.checkpoints.training_run import find_latest_checkpoint
 from bert_tf.errors import InputError, LostWorkerError
-from bert_tf.latest_checkpoint import find_latest_checkpoint
 
 VARIABLE = "the environment variable TF_CONFIG"
 JOBS = ("chief", "worker")  # The tasks that train.

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.checkpoints.training_run import find_latest_checkpoint
 from bert_tf.errors import InputError
-from bert_tf.latest_checkpoint import find_latest_checkpoint
 from bert_tf.optimization import create_optimizer
 from run.training import clusters, logs, strategies
 from run.training.checkpoints import BestWeights, CheckpointManager, find_not_finite

@@ -7,13 +7,13 @@ import os
 import re
 
 from bert_tf import files
+from bert_tf.checkpoints.original import CONFIG_NAME as CONFIG_FILE
+from bert_tf.checkpoints.original import VOCABULARY_NAME
+from bert_tf.checkpoints.tokenizers import save_tokenizer, to_saved_files, to_vocab_txt
+from bert_tf.checkpoints.training_run import RUN_FILE, has_run
 from bert_tf.config import LATER_DEFAULTS, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
-from bert_tf.latest_checkpoint import RUN_FILE, has_run
-from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
-from bert_tf.model_folder.model_files import save_tokenizer, to_saved_files, to_vocab_txt
-from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
 
 # Left by a run that was killed while it saved its first checkpoint.
 RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")
@@ -67,7 +67,7 @@ def check_run_files(output_dir, config, tokenizer):
     Args:
       output_dir: Path of the directory.
       config: BertConfig.
-      tokenizer: bert_tf.model_folder.TokenizerFiles to save.
+      tokenizer: bert_tf.checkpoints.TokenizerFiles to save.
     """
     if has_run(output_dir):
         _check_config(output_dir, config)

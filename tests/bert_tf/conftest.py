@@ -3,9 +3,8 @@
 import pytest
 import tensorflow as tf
 
-from bert_tf import export
-from bert_tf.export import litert
-from bert_tf.model_folder import task_metadata
+from bert_tf.checkpoints import task_metadata
+from bert_tf.serving import litert, saved_model
 from tests import toy_servables
 
 
@@ -46,7 +45,7 @@ def toy_saved_models(tmp_path_factory, toy_tokenizer):
     """Directory, a pathlib.Path, with the SavedModel NAME/1 of each task of `toy_servables`."""
     folder = tmp_path_factory.mktemp("saved_models")
     for name in toy_servables.REQUESTS:
-        export.save(toy_servables.make_servable(name, toy_tokenizer), str(folder / name))
+        saved_model.save(toy_servables.make_servable(name, toy_tokenizer), str(folder / name))
     return folder
 
 
@@ -58,7 +57,7 @@ def toy_litert_files(tmp_path_factory, toy_tokenizer):
     """
     folder = tmp_path_factory.mktemp("litert")
     for name in toy_servables.REQUESTS:
-        servable = toy_servables.make_servable(name, toy_tokenizer, layers="litert")
+        servable = toy_servables.make_servable(name, toy_tokenizer, layer="litert")
         batch_sizes = (1, 3) if name == "encoder" else (2,)
         content = litert.convert(servable, lengths=(7, 31), batch_sizes=batch_sizes)
         (folder / f"{name}.tflite").write_bytes(content)

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from bert_tf.tasks import KINDS
 from tests import scripts
 
 pytestmark = pytest.mark.extra_large
@@ -28,9 +29,10 @@ FREE_OF_FLAGS_TOO = (
     "bert_tf.config",
     "bert_tf.errors",
     "bert_tf.files",
-    "bert_tf.litert.model",
-    "bert_tf.model_folder",
+    "bert_tf.checkpoints.directory",
+    "bert_tf.serving.litert",
     "bert_tf.tasks",
+    *(f"bert_tf.tasks.{kind}.{module}" for kind in KINDS for module in ("task", "plain")),
     "bert_tf.tokenization",
     "bert_tf.tokenization.unicode_rules",
     "bert_tf.tokenization.vocabulary",
@@ -61,7 +63,7 @@ def run(code):
         (FREE_OF_FLAGS_TOO, {"tensorflow", "tf_keras", "keras", "absl"}),
         # docs/installation.md: an environment for LiteRT files has none of these.
         (
-            ("bert_tf.serving", "bert_tf.litert"),
+            ("bert_tf.serving", "bert_tf.serving.litert"),
             {
                 "tensorflow",
                 "absl",

@@ -168,4 +168,4 @@ def test_rejected_directories_and_arguments(trained, saved, toy_tokenizer, tmp_p
         InputError, match=r"contains another model \(checkpoint\); choose another directory"
     ):
         trained.save_pretrained(tmp_path / "run", toy_tokenizer)
-    assert checkpoints.find_checkpoint(str(saved))
+    assert checkpoints.ModelDirectory.open(saved).weights_path

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from bert_tf.tokenization import BertTokenizer
 from tests.conftest import REFERENCE
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -32,6 +31,7 @@ def write(tmp_path):
 @pytest.fixture(scope="session")
 def make_tokenizer(tmp_path_factory):
     """Function that returns the lowercasing BertTokenizer of SPECIAL_TOKENS and more tokens."""
+    from bert_tf.tokenization import BertTokenizer  # Imports TensorFlow.
 
     @functools.cache
     def make_tokenizer(*tokens):
@@ -47,4 +47,6 @@ def make_tokenizer(tmp_path_factory):
 @pytest.fixture(scope="session")
 def reference_tokenizer():
     """The BertTokenizer with which the reference numbers were computed."""
+    from bert_tf.tokenization import BertTokenizer
+
     return BertTokenizer(str(REFERENCE / "text" / "vocab.txt"))

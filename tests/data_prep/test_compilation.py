@@ -11,8 +11,9 @@ from tests import scripts
 pytestmark = pytest.mark.extra_large
 
 MODULE = """
-from data_prep.compilation import compile_function
+from data_prep.compilation import compiled
 
+@compiled
 def twice(number):
     return add(number, number)
 
@@ -20,7 +21,7 @@ def add(number, other):
     return number + other
 
 if __name__ == "__main__":
-    print(compile_function(twice)(3), compile_function(twice)(0.5))
+    print(twice(3), twice(0.5))
 """
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf.model_folder import task_metadata
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import scripts
 from tests.end_to_end import toy_files
@@ -83,7 +83,9 @@ def test_task_is_learned_and_its_files_are_written(folder, trained):
     } == {question: not text for question, text in predictions.items()}
     for candidates in nbest.values():
         assert sum(candidate["probability"] for candidate in candidates) == pytest.approx(1)
-    assert task_metadata.read(output) == TaskMetadata("span_labeler", do_lower_case=True, **LENGTHS)
+    assert ModelDirectory.open(output).task == TaskMetadata(
+        "span_labeler", do_lower_case=True, **LENGTHS
+    )
     # Steps count the 39 questions that are used, 39 / 8 * 12, and not their windows.
     assert np.genfromtxt(output / "eval_log.csv", delimiter=",", names=True)["step"].tolist() == [
         20,

@@ -10,7 +10,7 @@ import os
 import pytest
 import tensorflow as tf
 
-from bert_tf import model_folder
+from bert_tf.checkpoints import ModelDirectory, read_config
 from bert_tf.errors import InputError
 from data_prep import reading
 from data_prep.pretraining.shards import Counts, Shard, read_finished
@@ -34,7 +34,7 @@ def test_pickles_are_never_opened(tmp_path, trap):
     (folder / "pytorch_model.bin").write_bytes(f"cbuiltins\nopen\n(V{trap}\nVw\ntR.".encode())
     for path in (folder, folder / "pytorch_model.bin"):
         with pytest.raises(InputError, match="is a pickle, which can run arbitrary code"):
-            model_folder.check_loadable(str(path))
+            ModelDirectory.open(str(path)).check_loadable()
 
 
 def test_yaml_creates_no_objects(tmp_path, trap):
@@ -42,7 +42,7 @@ def test_yaml_creates_no_objects(tmp_path, trap):
         f"task: !!python/object/apply:builtins.open ['{trap}', 'w']\n"
     )
     with pytest.raises(InputError, match=r"params\.yaml: is not YAML"):
-        model_folder.read_config(str(tmp_path / "params.yaml"))
+        read_config(str(tmp_path / "params.yaml"))
 
 
 @pytest.mark.parametrize("place", ["/elsewhere/ckpt-1", "../other/ckpt-1", "below/ckpt-1"])

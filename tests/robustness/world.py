@@ -7,10 +7,11 @@ import string
 
 import numpy as np
 
-from bert_tf import export, latest_checkpoint, models
-from bert_tf.checkpoints import FORMATS, model_tensors
+from bert_tf import models
+from bert_tf.checkpoints import FORMATS, model_tensors, training_run
 from bert_tf.config import BertConfig
-from bert_tf.served_models import ServedClassifier
+from bert_tf.serving import saved_model
+from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
@@ -101,7 +102,7 @@ def make(folder):
     config = BertConfig.from_json_file(folder / "pretrained" / "bert_config.json")
     (folder / "bert_config.json").write_text(config.to_json())
     for name, started_with in STARTED_WITH.items():
-        (folder / name / latest_checkpoint.RUN_FILE).write_text(json.dumps(started_with))
+        (folder / name / training_run.RUN_FILE).write_text(json.dumps(started_with))
     for name, kind, size in (("model", "tf1", 8), ("wide", "tf1", 16), ("hf", "huggingface", 8)):
         sizes = BertConfig(
             len(PIECES), size, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2
@@ -115,7 +116,7 @@ def make(folder):
         tokenizer,
         TaskMetadata("classifier", 16, True, ("0", "1")),
     )
-    export.save(served, str(folder / "served"))
+    saved_model.save(served, str(folder / "served"))
     write_records(folder / "records.tfrecord")
     (folder / "empty").mkdir()
 

@@ -14,10 +14,9 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 import bert_tf
-from bert_tf import losses, model_folder, models
-from bert_tf.checkpoints import huggingface, load_pretrained
+from bert_tf import losses, models
+from bert_tf.checkpoints import ModelDirectory, huggingface, load_pretrained
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.model_folder import find_config, read_config, task_metadata
 from bert_tf.serving import checkpoint
 from run.inference.served_models import resolve_checkpoint
 from tests import scripts
@@ -171,19 +170,19 @@ def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypat
         "[SEP]",
     ]
     scripts.run_here("run.convert_checkpoint", input="out/best", output="tf1", format="tf1")
-    assert task_metadata.read("tf1") == task_metadata.read("out")
-    assert model_folder.find_tokenizer("tf1").strip_accents is False
+    assert ModelDirectory.open("tf1").task == ModelDirectory.open("out").task
+    assert ModelDirectory.open("tf1").tokenizer.strip_accents is False
 
 
 @pytest.mark.parametrize("name", ["distilbert_classifier", "electra_classifier"])
 def test_gradients_equal_those_of_transformers(folder, expected, name):
     config = dataclasses.replace(
-        read_config(find_config(str(folder / name))),
+        ModelDirectory.open(str(folder / name)).config,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
     model = models.BertClassifier(
-        FastEncoder(config, Fast(layers="unpadded", last_where_read=True)), 3
+        FastEncoder(config, Fast(remove_padding=True, last_where_read=True)), 3
     )
     load_pretrained(model, str(folder / name))
     batch = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
@@ -207,7 +206,7 @@ def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     model = bert_tf.load(name, kind="encoder", **LENGTH)
     embeddings = model.encode(TEXTS)
-    encoder = models.BertEncoder(read_config(find_config(name)))
+    encoder = models.BertEncoder(ModelDirectory.open(name).config)
     load_pretrained(encoder, name)
     servable = checkpoint.load_servable(
         **resolve_checkpoint(name, task="encoder", **LENGTH).checkpoint_to_serve

@@ -2,11 +2,11 @@
 
 import pytest
 
+from bert_tf.checkpoints import ModelDirectory, task_metadata
+from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import resolve_task_metadata
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.serving import exports
 from bert_tf.tasks.metadata import TaskMetadata
 from run.finetuning.experiment import check_metadata
@@ -65,7 +65,7 @@ def test_a_run_without_its_task_file(tmp_path):
 def test_invalid_files(tmp_path, content, message):
     (tmp_path / "task.json").write_text(content)
     with pytest.raises(InputError, match=message):
-        task_metadata.read(str(tmp_path))
+        _ = ModelDirectory.open(str(tmp_path)).task
 
 
 def resolve(folder, **explicit_flags):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.compilation import compile_function
+from data_prep.compilation import compiled
 from data_prep.pretraining.instances import sampling
 
 NO_NUMBERS = np.zeros((0, 0), np.int32)  # Instead of a feature that a record does not have.
@@ -112,7 +112,7 @@ def assemble(corpus, instances, records, settings, vocabulary):
         sep_id=vocabulary.sep_id,
     )
     sequence_features = _select_features(features, settings.objective_spec.sentence_label)
-    compile_function(fill_records)(corpus.tokens, sequences, layout, sequence_features)
+    fill_records(corpus.tokens, sequences, layout, sequence_features)
     if settings.has_masks:
         masks = Masks(
             instances.mask_starts,
@@ -123,9 +123,7 @@ def assemble(corpus, instances, records, settings, vocabulary):
         mask_features = MaskFeatures(
             *(features[f"masked_lm_{name}"] for name in MaskFeatures._fields)
         )
-        compile_function(fill_masks)(
-            masks, sequences, features["input_ids"], features["input_mask"], mask_features
-        )
+        fill_masks(masks, sequences, features["input_ids"], features["input_mask"], mask_features)
     return features
 
 
@@ -142,8 +140,9 @@ def _select_features(features, label):
     )
 
 
+@compiled
 def fill_records(tokens, sequences, layout, features):
-    """Fills all features except the masks; to be compiled.
+    """Fills all features except the masks.
 
     Args:
       tokens: Integers [T]. The tokens of the corpus.
@@ -156,8 +155,8 @@ def fill_records(tokens, sequences, layout, features):
         first = sequences.record_starts[sequences.records[row]]
         stop = sequences.record_starts[sequences.records[row] + 1]
         offset = 0
-        for place in range(stop - first):
-            instance = sequences.order[first + place]
+        for slot in range(stop - first):
+            instance = sequences.order[first + slot]
             column = offset
             features.input_ids[row, column] = layout.cls_id
             column += 1
@@ -171,20 +170,21 @@ def fill_records(tokens, sequences, layout, features):
                 features.segment_ids[row, column] = is_second
                 column += 1
             for i in range(offset, column):
-                features.input_mask[row, i] = place + 1
+                features.input_mask[row, i] = slot + 1
             if layout.is_packed:
                 for i in range(offset, column):
                     features.positions[row, i] = i - offset
             if len(features.sentence_labels):
-                features.sentence_labels[row, place] = sequences.labels[instance]
+                features.sentence_labels[row, slot] = sequences.labels[instance]
                 if layout.is_packed:
-                    features.sentence_positions[row, place] = offset
-                    features.sentence_weights[row, place] = 1
+                    features.sentence_positions[row, slot] = offset
+                    features.sentence_weights[row, slot] = 1
             offset = column
 
 
+@compiled
 def fill_masks(masks, sequences, input_ids, input_mask, features):
-    """Masks the IDs of filled records, and fills the features of their masks; to be compiled.
+    """Masks the IDs of filled records, and fills the features of their masks.
 
     Args:
       masks: Masks.
@@ -205,13 +205,13 @@ def fill_masks(masks, sequences, input_ids, input_mask, features):
             for j in range(stop - start):
                 position = masks.positions[start + j] + offset
                 replacement = masks.replacements[start + j]
-                place = first + j
-                while place > first and positions[row, place - 1] > position:
-                    positions[row, place] = positions[row, place - 1]
-                    features.ids[row, place] = features.ids[row, place - 1]
-                    place -= 1
-                positions[row, place] = position
-                features.ids[row, place] = input_ids[row, position]
+                slot = first + j
+                while slot > first and positions[row, slot - 1] > position:
+                    positions[row, slot] = positions[row, slot - 1]
+                    features.ids[row, slot] = features.ids[row, slot - 1]
+                    slot -= 1
+                positions[row, slot] = position
+                features.ids[row, slot] = input_ids[row, position]
                 features.weights[row, first + j] = 1
                 if replacement != masks.keep:
                     input_ids[row, position] = replacement

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep.compilation import compile_function
 from data_prep.pretraining.instances import masking, packing, sampling
-from data_prep.pretraining.instances.sampling import InstanceBuffers, Rules, Text
+from data_prep.pretraining.instances.arrays import InstanceBuffers, Rules, Text
 from data_prep.pretraining.instances.settings import NUM_SPECIAL
 
 BATCH_SENTENCES = 1 << 14  # Sentences, or sequences, that are sampled together.
@@ -129,7 +128,7 @@ def create_instances(corpus, settings, vocabulary, state):
             "the text yields no sequence, because each of its documents has only one token"
         )
     order = np.arange(num_instances, dtype=np.uint32)
-    compile_function(sampling.shuffle)(state, order, num_instances)
+    sampling.shuffle_array(state, order)
     start_dtype = np.promote_types(np.uint32, np.min_scalar_type(len(joined.parts)))
     instances = Instances(
         parts=joined.parts,
@@ -190,15 +189,15 @@ def generate_pairs(state, corpus, text, rules, settings):
     Yields:
       InstanceBatch, whose arrays the next iteration overwrites.
     """
-    compile_function(sampling.shuffle)(state, text.documents, len(text.documents))
+    sampling.shuffle_array(state, text.documents)
     sizes = np.diff(corpus.document_starts)[text.documents]  # In sentences.
     buffers = create_buffers(
         max(int(sizes.max()), min(BATCH_SENTENCES, corpus.num_sentences)), settings
     )
     for _ in range(settings.num_passes):
-        place = 0
-        while place < len(sizes):
-            sampled = compile_function(sampling.sample_pairs)(state, place, text, rules, buffers)
+        document = 0
+        while document < len(sizes):
+            sampled = sampling.sample_pairs(state, document, text, rules, buffers)
             yield InstanceBatch(
                 buffers.parts[: 4 * sampled.num_pairs].reshape(-1, 2),
                 np.full(sampled.num_pairs, 2),
@@ -207,7 +206,7 @@ def generate_pairs(state, corpus, text, rules, settings):
                 buffers.mask_positions[: sampled.num_masks],
                 buffers.mask_replacements[: sampled.num_masks],
             )
-            place = sampled.place
+            document = sampled.document
 
 
 def create_buffers(num_pairs, settings):
@@ -239,7 +238,7 @@ def generate_sequences(state, corpus, text, rules, settings):
         for first in range(0, len(part_starts) - 1, BATCH_SENTENCES):
             starts = part_starts[first : first + BATCH_SENTENCES + 1]
             batch_parts = np.ascontiguousarray(parts[starts[0] : starts[-1]])
-            num_masks = compile_function(sampling.sample_all_masks)(
+            num_masks = sampling.sample_all_masks(
                 state, starts - starts[0], text, rules, buffers._replace(parts=batch_parts.ravel())
             )
             count = len(starts) - 1

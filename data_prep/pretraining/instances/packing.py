@@ -13,7 +13,6 @@ import itertools
 
 import numpy as np
 
-from data_prep.compilation import compile_function
 from data_prep.pretraining.instances import masking, sampling
 
 
@@ -61,7 +60,7 @@ def pack(instances, settings, state):
             column += repeats
         records.extend(rows)
     order = np.arange(len(records), dtype=np.uint32)
-    compile_function(sampling.shuffle)(state, order, len(order))
+    sampling.shuffle_array(state, order)
     records = [records[number] for number in order.tolist()]
     starts = np.fromiter(
         itertools.accumulate(map(len, records), initial=0), np.uint32, len(records) + 1

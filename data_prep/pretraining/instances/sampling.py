@@ -18,79 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data_prep.compilation import compiled
+
 KEEP = -1  # Instead of a replacement's ID: the token stays unchanged.
 RANDOM_DOCUMENT_TRIES = 10  # As in the original BERT's create_instances_from_document.
 STATE_WORDS = 624  # Size of the state of the Mersenne Twister MT19937.
 SHIFT_WORDS = 397
-
-
-class Text(NamedTuple):
-    """The arrays of a corpus that the sampling reads.
-
-    Attributes:
-      sentence_starts, document_starts: See `Corpus`.
-      documents: uint32 array. Numbers of all documents, in the order of use.
-      continues: bool array. True for each token that continues a word, "##..."; empty unless whole
-        words are masked.
-    """
-
-    sentence_starts: np.ndarray
-    document_starts: np.ndarray
-    documents: np.ndarray
-    continues: np.ndarray
-
-
-class Rules(NamedTuple):
-    """Settings of the sampling.
-
-    Attributes:
-      max_tokens: int. Maximum number of tokens in a pair.
-      short_seq_prob: float. Probability that the pairs of a document have one random lower length.
-      swaps: bool. If True, both parts of a pair come from the same place, and half of the pairs are
-        swapped.
-      numbers_to_predict: int64 array. Number of masked tokens for each sequence length; all 0 for
-        no masks.
-      whole_words: bool. Whether to mask whole words.
-      mask_id: int. ID of [MASK].
-      random_ids: int64 array. IDs to sample random tokens from.
-      mask_fraction: float. Fraction of the masked tokens that become [MASK].
-      keep_probability: float. Probability that one of the others stays unchanged.
-    """
-
-    max_tokens: int
-    short_seq_prob: float
-    swaps: bool
-    numbers_to_predict: np.ndarray
-    whole_words: bool
-    mask_id: int
-    random_ids: np.ndarray
-    mask_fraction: float
-    keep_probability: float
-
-
-class InstanceBuffers(NamedTuple):
-    """Arrays for sampled instances. The function that fills them returns their counts.
-
-    Attributes:
-      parts: int64 array. Start and stop of each part in the tokens; a pair has two parts.
-      labels: bool array. For each pair, whether its second part comes from another place, or its
-        parts are swapped.
-      mask_counts: uint16 array. Number of masks of each instance.
-      mask_positions: uint16 array. Position of each mask in its sequence ([CLS] a [SEP] b [SEP]),
-        in sampling order.
-      mask_replacements: int32 array. ID at this position in the input, or KEEP.
-      word_starts: int64 array of 0, 1, 2, ..., one item longer than a sequence. Whole-word masking
-        overwrites it.
-      word_order: int64 array of the same size, for temporary values.
-    """
-
-    parts: np.ndarray
-    labels: np.ndarray
-    mask_counts: np.ndarray
-    mask_positions: np.ndarray
-    mask_replacements: np.ndarray
-    word_starts: np.ndarray
-    word_order: np.ndarray
 
 
 class PairSpan(NamedTuple):
@@ -103,11 +36,11 @@ class PairSpan(NamedTuple):
 
 
 class SampledPair(NamedTuple):
-    """A pair, and the place of the next one.
+    """A pair, and the first sentence of the next one.
 
     Attributes:
       span: PairSpan. Can have more tokens than the pair may have.
-      label: bool. Whether the second part comes from another place, or the parts are swapped.
+      label: bool. Whether the second part comes from another document, or the parts are swapped.
       following: int. First sentence of the next pair.
     """
 
@@ -120,13 +53,13 @@ class SampledCounts(NamedTuple):
     """Counts of the pairs that `sample_pairs` sampled.
 
     Attributes:
-      place: int. Index of the first remaining document, whose pairs might not fit into the buffers,
-        or the number of documents.
+      document: int. Index of the first remaining document, whose pairs might not fit into the
+        buffers, or the number of documents.
       num_pairs: int. Number of pairs.
       num_masks: int. Number of masks in all of them.
     """
 
-    place: int
+    document: int
     num_pairs: int
     num_masks: int
 
@@ -137,16 +70,17 @@ def create_random_state(seed):
     return np.concatenate([words, np.zeros(STATE_WORDS, np.int64)])
 
 
-def sample_pairs(state, place, text, rules, buffers):
-    """Samples pairs, each followed by its masks, from the documents that begin at `place`.
+@compiled
+def sample_pairs(state, document, text, rules, buffers):
+    """Samples pairs, each followed by its masks, from the documents that begin at `document`.
 
     Sentences are collected until they fill a sequence, then split at a random sentence. At least
-    half of the time, sentences from a random place replace the second part, whose sentences then
+    half of the time, sentences of a random document replace the second part, whose sentences then
     begin the next pair. If `rules.swaps`, the two parts are swapped half of the time instead.
 
     Args:
       state: See the module.
-      place: int. Index of the first document in `text.documents`.
+      document: int. Index of the first document in `text.documents`.
       text: Text.
       rules: Rules.
       buffers: InstanceBuffers, filled from the beginning.
@@ -155,9 +89,9 @@ def sample_pairs(state, place, text, rules, buffers):
       SampledCounts.
     """
     num_pairs = num_masks = 0
-    while place < len(text.documents):
-        first = text.document_starts[text.documents[place]]
-        end = text.document_starts[text.documents[place] + 1]
+    while document < len(text.documents):
+        first = text.document_starts[text.documents[document]]
+        end = text.document_starts[text.documents[document] + 1]
         if num_pairs + end - first > len(buffers.labels):  # A pair has at least one sentence.
             break
         target = rules.max_tokens
@@ -167,7 +101,7 @@ def sample_pairs(state, place, text, rules, buffers):
             if rules.swaps:
                 pair = sample_swapped_pair(state, text, first, end, target)
             else:
-                pair = sample_pair(state, place, text, first, end, target)
+                pair = sample_pair(state, document, text, first, end, target)
             first = pair.following
             span = pair.span
             # A single token cannot be split.
@@ -181,10 +115,11 @@ def sample_pairs(state, place, text, rules, buffers):
             buffers.mask_counts[num_pairs] = count
             num_masks += count
             num_pairs += 1
-        place += 1
-    return SampledCounts(place, num_pairs, num_masks)
+        document += 1
+    return SampledCounts(document, num_pairs, num_masks)
 
 
+@compiled
 def sample_all_masks(state, part_starts, text, rules, buffers):
     """Samples the masks of existing instances.
 
@@ -206,7 +141,7 @@ def sample_all_masks(state, part_starts, text, rules, buffers):
     return num_masks
 
 
-def sample_pair(state, place, text, first, end, target):
+def sample_pair(state, document, text, first, end, target):
     """Samples the next pair of a document, from its remaining sentences `first` to `end` - 1.
 
     Returns:
@@ -218,7 +153,7 @@ def sample_pair(state, place, text, first, end, target):
     is_random_next = stop - first == 1 or random_fraction(state) < 0.5
     if is_random_next:
         b_target = target - (starts[middle] - starts[first])
-        b_first, b_stop = sample_sentences(state, place, text, b_target)
+        b_first, b_stop = sample_sentences(state, document, text, b_target)
         following = middle
     else:
         b_first = middle
@@ -260,15 +195,15 @@ def find_stop(starts, first, end, target):
     return stop
 
 
-def sample_sentences(state, place, text, target):
+def sample_sentences(state, document, text, target):
     """Samples first and stop of sentences with `target` tokens from another document.
 
-    They come from document `place` itself if ten tries find no other one.
+    They come from document `document` itself if ten tries find no other one.
     """
-    other = place
+    other = document
     for _ in range(RANDOM_DOCUMENT_TRIES):
         other = random_integer(state, 0, len(text.documents) - 1)
-        if other != place:
+        if other != document:
             break
     document_start = text.document_starts[text.documents[other]]
     document_end = text.document_starts[text.documents[other] + 1]
@@ -373,6 +308,12 @@ def find_words(first_part, num_parts, text, buffers):
             num_tokens += 1
     buffers.word_starts[num_words] = num_tokens
     return num_words
+
+
+@compiled
+def shuffle_array(state, items):
+    """Shuffles an array in place, like random.Random."""
+    shuffle(state, items, len(items))
 
 
 def shuffle(state, items, count):

@@ -14,8 +14,8 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, to_json
-from bert_tf.tasks.span_decoding import ScoredWindow, Spans, find_spans, rank
-from bert_tf.tokenization.words import split_text
+from bert_tf.tasks.span_labeler.decoding import ScoredWindow, Spans, find_spans, rank
+from bert_tf.tokenization.plain import split_text
 from data_prep.tasks.squad.features import InputFeatures
 
 _log = logging.getLogger(__name__)

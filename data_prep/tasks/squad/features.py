@@ -9,7 +9,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
-from bert_tf.tasks.span_decoding import find_fullest_windows, split_into_windows
+from bert_tf.tasks.span_labeler.decoding import find_fullest_windows, split_into_windows
 from data_prep import records
 from data_prep.tasks.squad.examples import split_words
 

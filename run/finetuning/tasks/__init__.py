@@ -1,8 +1,8 @@
 """Fine-tuning tasks, one module each, by their kind in task.json."""
 
-from bert_tf.tasks.base import KindClasses
+from bert_tf.tasks.registry import Registry
 
-TASKS = KindClasses(
+TASKS = Registry(
     __name__,
     {
         "classifier": "ClassifierTask",

@@ -2,8 +2,7 @@
 
 Each kind has a subclass in the module of its name.
 
-A kind has modules of the same name in data_prep.tasks (its data), bert_tf.tasks, and
-bert_tf.served_models, and a script.
+A kind has modules of the same name in data_prep.tasks (its data), bert_tf.tasks, and a script.
 """
 
 import abc
@@ -12,8 +11,7 @@ from typing import ClassVar
 
 from bert_tf.cli.settings import Settings
 from bert_tf.losses import TotalLoss
-from bert_tf.served_models import SERVED_MODELS
-from bert_tf.tasks import KINDS
+from bert_tf.tasks import KINDS, SERVABLES
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks.base import TaskData
 from run.finetuning.metrics import glue_scores
@@ -99,7 +97,7 @@ class Task(abc.ABC):
 
         The model is from bert_tf.models.
         """
-        return SERVED_MODELS[self.data.Settings.kind].create_model(encoder, metadata)
+        return SERVABLES[self.data.Settings.kind].create_model(encoder, metadata)
 
     @property
     def _kind(self):

@@ -1,10 +1,30 @@
-"""Checkpoints to read: the original's, and one of a training run."""
+"""Directories of models, and checkpoints: the original's, and one of a training run."""
+
+import json
 
 import pytest
 import tensorflow as tf
 
 from bert_tf import models
+from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
+from bert_tf.tasks.metadata import TaskMetadata
+
+SMALL = BertConfig(
+    vocab_size=19,
+    hidden_size=6,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    intermediate_size=7,
+    max_position_embeddings=13,
+    type_vocab_size=5,
+)
+HUGGING_FACE = SMALL.to_dict() | {"model_type": "bert", "architectures": ["BertModel"]}
+
+
+def describe(kind, labels=(), multi_label=False):
+    """Returns the TaskMetadata of a config.json."""
+    return TaskMetadata(kind, None, None, labels, multi_label=multi_label)
 
 
 def write_tensors(prefix, tensors):
@@ -39,3 +59,22 @@ def training_checkpoint(tmp_path_factory, reference_config):
     gradients = [tf.ones_like(variable) for variable in model.trainable_variables]
     optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
     return manager.save(), model
+
+
+@pytest.fixture
+def written(tmp_path):
+    """(name=content, ...) -> the directory with these files.
+
+    A dict is written as JSON. The last `_` of a name stands for a dot.
+    """
+
+    def write(folder=tmp_path, **contents):
+        folder.mkdir(exist_ok=True)
+        for name, content in contents.items():
+            stem, _, suffix = name.rpartition("_")
+            (folder / f"{stem}.{suffix}").write_text(
+                content if isinstance(content, str) else json.dumps(content)
+            )
+        return str(folder)
+
+    return write

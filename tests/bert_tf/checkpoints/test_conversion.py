@@ -9,9 +9,15 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.checkpoints import FORMATS, convert, model_tensors, open_checkpoint, tf1
+from bert_tf.checkpoints import (
+    FORMATS,
+    ModelDirectory,
+    convert,
+    model_tensors,
+    open_checkpoint,
+    original,
+)
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_config, read_config
 from bert_tf.tasks.metadata import TaskMetadata
 from tests.bert_tf.checkpoints.conftest import write_tensors
 from tests.remote_folders import new_folder, put
@@ -38,7 +44,7 @@ def test_every_tensor_keeps_its_bytes(
     written = open_checkpoint(f"{folder}/out")
     expected = open_checkpoint(tf1_checkpoint)
     assert written.kind == FORMATS[output_format].KIND
-    assert read_config(find_config(f"{folder}/out")) == reference_config
+    assert ModelDirectory.open(f"{folder}/out").config == reference_config
     assert set(written.tensors) == set(expected.tensors)
     for name, tensor in expected.tensors.items():
         np.testing.assert_array_equal(
@@ -72,7 +78,7 @@ def test_the_saver_of_tensorflow_1_reads_the_weights_without_optimizer_state(
 ):
     tensors = open_checkpoint(training_checkpoint[0]).tensors
     folder = tmp_path / "released"
-    assert tf1.write(folder, tensors, reference_config) == ()
+    assert original.write(folder, tensors, reference_config) == ()
     assert sorted(os.listdir(folder)) == [
         "bert_config.json",
         "bert_model.ckpt.data-00000-of-00001",
@@ -142,7 +148,7 @@ def test_causal_attention_stays_in_the_format_of_the_original(
 ):
     config = dataclasses.replace(reference_config, attention="causal", bilstm_head=True)
     convert(tf1_checkpoint, str(tmp_path / "out"), "tf1", config)
-    assert read_config(find_config(str(tmp_path / "out"))) == config
+    assert ModelDirectory.open(str(tmp_path / "out")).config == config
 
 
 @pytest.mark.parametrize(

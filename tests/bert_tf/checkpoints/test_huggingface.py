@@ -13,20 +13,19 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from bert_tf import huggingface_config, losses, models
+from bert_tf import losses, models
 from bert_tf.checkpoints import (
     FORMATS,
-    checkpoint_files,
+    ModelDirectory,
     huggingface,
+    huggingface_config,
     load_pretrained,
     model_tensors,
     open_checkpoint,
 )
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
-from bert_tf.model_folder import check_loadable, find_config, read_config
-from bert_tf.model_folder.task_metadata import read_hugging_face_task
-from tests.bert_tf.model_folder.conftest import SMALL, describe
+from tests.bert_tf.checkpoints.conftest import SMALL, describe
 from tests.encoders import load_all, make_encoder, make_features
 from tests.gradients import assert_close, compute_gradients
 
@@ -64,7 +63,7 @@ def write_variant(hf_tiny, arrays, tmp_path):
 
 
 def test_outputs_equal_those_of_transformers(hf_tiny, reference):
-    model = load_all(models.BertPretrainer(read_config(find_config(hf_tiny))), hf_tiny)
+    model = load_all(models.BertPretrainer(ModelDirectory.open(hf_tiny).config), hf_tiny)
     with np.load(reference / "hf_tiny" / "expected.npz") as arrays:
         expected = dict(arrays)
     features = {
@@ -78,7 +77,7 @@ def test_outputs_equal_those_of_transformers(hf_tiny, reference):
 
 
 def test_files_equal_those_of_transformers(hf_tiny, arrays, tmp_path):
-    config = read_config(find_config(hf_tiny))
+    config = ModelDirectory.open(hf_tiny).config
     model = models.BertPretrainer(config)
     load_pretrained(model, hf_tiny)
     assert huggingface.write(tmp_path / "new" / "bert", model_tensors(model), config) == ()
@@ -107,7 +106,7 @@ def test_activations_have_other_names(tmp_path):
         config = dataclasses.replace(SMALL, hidden_act=ours)
         huggingface.write(tmp_path, tensors, config)
         assert json.loads((tmp_path / "config.json").read_text())["hidden_act"] == theirs
-        assert read_config(find_config(str(tmp_path))) == config
+        assert ModelDirectory.open(str(tmp_path)).config == config
     assert huggingface_config.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
 
 
@@ -182,7 +181,7 @@ def test_models_and_their_tasks_are_written_and_read(
     huggingface.write(tmp_path, model_tensors(model), SMALL, task)
     values = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
     assert values["architectures"] == [f"Bert{architecture}"]
-    assert read_hugging_face_task(str(tmp_path)) == (read or task)
+    assert ModelDirectory.open(str(tmp_path)).task == (read or task)
     if task == describe("token_classifier", ABC):
         assert values["label2id"] == {"a": 0, "b": 1, "c": 2}
     if head:
@@ -210,7 +209,7 @@ def test_old_and_shortened_names_are_read(arrays, write_variant):
 
     bert = {shorten(key): value for key, value in arrays.items() if key.startswith("bert.")}
     path = write_variant(bert | {"embeddings.position_ids": np.arange(64)[np.newaxis]})
-    encoder = load_all(models.BertEncoder(read_config(find_config(path))), path)
+    encoder = load_all(models.BertEncoder(ModelDirectory.open(path).config), path)
     np.testing.assert_array_equal(
         encoder.embeddings.layer_norm.gamma, arrays["bert.embeddings.LayerNorm.weight"]
     )
@@ -247,7 +246,7 @@ def test_defaults_of_missing_settings_are_those_of_transformers(write_variant):
     path = write_variant(
         vocab_size=None, type_vocab_size=None, hidden_act=None, layer_norm_eps=None
     )
-    config = read_config(find_config(path))
+    config = ModelDirectory.open(path).config
     assert (config.vocab_size, config.type_vocab_size, config.hidden_act) == (
         30522,
         2,
@@ -305,12 +304,12 @@ def test_weights_in_several_files(write_parts, hf_tiny):
         assert set(parts.tensors) == set(single.tensors)
         for name, tensor in single.tensors.items():
             np.testing.assert_array_equal(parts.tensors[name].read(), tensor.read(), err_msg=name)
-    assert [os.path.basename(name) for name in checkpoint_files(folder)] == [
+    assert [os.path.basename(name) for name in ModelDirectory.open(folder).weight_files] == [
         "model.safetensors.index.json",
         "model-00001-of-00002.safetensors",
         "model-00002-of-00002.safetensors",
     ]
-    assert checkpoint_files(hf_tiny) == [os.path.join(hf_tiny, "model.safetensors")]
+    assert ModelDirectory.open(hf_tiny).weight_files == [os.path.join(hf_tiny, "model.safetensors")]
 
 
 def test_incomplete_parts(write_parts, tmp_path):
@@ -341,7 +340,7 @@ BOTH = pytest.mark.parametrize("config", [DISTILBERT, ELECTRA], ids=["distilbert
 def test_encoders_equal_those_of_transformers(reference, name, unused):
     """The pooler is new; the head of the discriminator is unused."""
     folder = reference / "hf_relatives"
-    config = read_config(find_config(str(folder / name)))
+    config = ModelDirectory.open(str(folder / name)).config
     check_config(open_checkpoint(str(folder / name)), config)
     encoder = models.BertEncoder(config)
     report = load_pretrained(encoder, str(folder / name))
@@ -364,8 +363,8 @@ def test_encoders_equal_those_of_transformers(reference, name, unused):
 @pytest.mark.parametrize(
     "options",
     [
-        {"layers": "einsum", "last_where_read": True, "one_hot": True},
-        {"layers": "unpadded_compiled", "last_where_read": True, "recompute": True},
+        {"layer": "einsum", "last_where_read": True, "one_hot": True},
+        {"layer": "compiled", "remove_padding": True, "last_where_read": True, "recompute": True},
     ],
     ids=["einsum", "compiled"],
 )
@@ -402,7 +401,7 @@ def test_other_models_are_rejected_before_their_files_are_read(tmp_path, model_t
     (tmp_path / weights).write_text("")
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
     with pytest.raises(InputError) as caught:
-        check_loadable(str(tmp_path))
+        ModelDirectory.open(str(tmp_path)).check_loadable()
     assert str(caught.value) == (
         f"{tmp_path}/config.json: model_type is {model_type!r}: only 'bert', "
         "'distilbert', and 'electra' are supported"

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints import find_checkpoint, load_pretrained, open_checkpoint, tf1
-from bert_tf.checkpoints.tf1 import OBJECT_GRAPH, TensorFlowFile
+from bert_tf.checkpoints import ModelDirectory, load_pretrained, open_checkpoint, original
+from bert_tf.checkpoints.tensorflow_file import OBJECT_GRAPH, TensorFlowFile
 from bert_tf.errors import InputError
 from bert_tf.serving.saved_model import load_saved_model
 from tests.bert_tf.checkpoints.conftest import write_tensors
@@ -106,7 +106,7 @@ def test_corrupted_files(tf1_checkpoint, reference_config, tmp_path):
 
 
 def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, reference_config):
-    tf1.write(tmp_path, open_checkpoint(tf1_checkpoint).tensors, reference_config)
+    original.write(tmp_path, open_checkpoint(tf1_checkpoint).tensors, reference_config)
     shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
     with pytest.raises(
         InputError, match=r"contains bert_model\.ckpt and model\.safetensors; set one of them"
@@ -122,7 +122,9 @@ def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, refer
 @pytest.mark.parametrize("to_path", [pathlib.Path, os.fsencode])
 def test_paths_of_any_type(reference, tf1_checkpoint, to_path):
     for ending in ("", ".index", ".meta", ".data-00000-of-00001"):
-        assert find_checkpoint(to_path(f"{tf1_checkpoint}{ending}")) == tf1_checkpoint
+        assert (
+            ModelDirectory.open(to_path(f"{tf1_checkpoint}{ending}")).weights_path == tf1_checkpoint
+        )
     checkpoint = open_checkpoint(to_path(str(reference / "hf_tiny")))
     assert (checkpoint.kind, checkpoint.path) == (
         "Hugging Face model",

@@ -15,10 +15,15 @@ from official.nlp.modeling.models import BertPretrainerV2
 from official.nlp.tools import export_tfhub_lib
 
 from bert_tf import models
-from bert_tf.checkpoints import load_pretrained, model_garden, model_tensors, open_checkpoint
+from bert_tf.checkpoints import (
+    ModelDirectory,
+    load_pretrained,
+    model_garden,
+    model_tensors,
+    open_checkpoint,
+)
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_config, read_config
 from tests import scripts
 from tests.encoders import load_all, make_features
 
@@ -202,7 +207,7 @@ def exported(request, tmp_path_factory):
 
 def test_outputs_equal_those_of_the_saved_model(exported, features):
     folder, with_mlm = exported
-    config = read_config(find_config(folder))
+    config = ModelDirectory.open(folder).config
     assert config == CONFIG
     model = models.BertPretrainer(config, None)
     report = load_pretrained(model, folder)

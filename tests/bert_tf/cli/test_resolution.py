@@ -7,9 +7,9 @@ import os
 import pytest
 
 from bert_tf.cli import resolution, script
+from bert_tf.cli.model_files import ModelFiles
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 from data_prep.pretraining import JobSettings
 from data_prep.vocabulary import VocabularySettings

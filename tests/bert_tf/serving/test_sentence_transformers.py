@@ -9,12 +9,9 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 import bert_tf
-from bert_tf import export
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.errors import InputError
-from bert_tf.export import litert
-from bert_tf.model_folder.sentence_transformers import read_sentence_transformer
-from bert_tf.model_folder.task_metadata import read, read_to_serve
-from bert_tf.serving import checkpoint
+from bert_tf.serving import checkpoint, litert, saved_model
 from run.inference.served_models import resolve_checkpoint
 
 TEXTS = ["the quick brown fox", "a lazy dog jumps over the film", "what a good film", "bad"]
@@ -110,7 +107,7 @@ def test_exports(written, tmp_path, pooling):
     )
     expected = bert_tf.load(folder).encode(TEXTS[:1] + TEXTS[2:])
     options = resolve_checkpoint(folder).checkpoint_to_serve
-    path, _ = export.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
+    path, _ = saved_model.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
     signature = tf.saved_model.load(path).signatures["serving_default"]
     np.testing.assert_allclose(
         signature(text=tf.constant(TEXTS))["sentence_embedding"].numpy()[[0, 2, 3]],
@@ -118,7 +115,7 @@ def test_exports(written, tmp_path, pooling):
         atol=1e-5,
     )
     lite = tmp_path / "model.tflite"
-    servable = checkpoint.load_servable(**options | {"static_length": True, "layers": "litert"})
+    servable = checkpoint.load_servable(**options | {"static_length": True, "layer": "litert"})
     lite.write_bytes(litert.convert(servable, lengths=[6], batch_sizes=[1]))
     for exported in (path, str(lite)):
         model = bert_tf.load(exported)
@@ -132,12 +129,12 @@ def test_exports(written, tmp_path, pooling):
 
 def test_a_task_file_takes_precedence(written, tmp_path):
     folder = written()
-    assert read_to_serve(folder).source == "modules.json"
-    assert read(folder).kind == "masked_lm"
+    assert ModelDirectory.open(folder).served_task.source == "modules.json"
+    assert ModelDirectory.open(folder).task.kind == "masked_lm"
     (tmp_path / "model0" / "task.json").write_text(
         json.dumps({"kind": "encoder", "max_seq_length": 8, "do_lower_case": True})
     )
-    assert read_to_serve(folder).sentence_pooling is None
+    assert ModelDirectory.open(folder).served_task.sentence_pooling is None
 
 
 def test_an_incomplete_download(written):
@@ -194,4 +191,4 @@ def test_invalid_modules(tmp_path):
         InputError,
         match=f"^{tmp_path}/modules.json: must be a list of modules with a type and a path",
     ):
-        read_sentence_transformer(str(tmp_path))
+        _ = ModelDirectory.open(tmp_path).served_task

@@ -5,12 +5,13 @@ import pytest
 import tensorflow as tf
 from official.nlp.tools import squad_evaluate_v2_0
 
-from bert_tf.served_models.span_labeler import extract_span_texts, rank_spans, split_contexts
-from bert_tf.tasks import KINDS, span_decoding, span_labeler
-from bert_tf.tasks.span_labeler import normalize
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.span_labeler import decoding, plain
+from bert_tf.tasks.span_labeler.graph import extract_span_texts, rank_spans, split_contexts
+from bert_tf.tasks.span_labeler.task import normalize
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import split_into_windows
-from bert_tf.tokenization.words import PlainTokenizer
+from bert_tf.tokenization.plain import PlainTokenizer
 
 LENGTH = 29
 STRIDE = 5
@@ -21,17 +22,17 @@ CONTEXTS = 700  # of each case; 4.3 windows each
 
 def decode(context, scores, begins):
     """Returns the spans of a context in NumPy: list of (score, first token, last token)."""
-    fullest = span_decoding.find_fullest_windows(context)
-    spans = span_decoding.find_spans(
+    fullest = decoding.find_fullest_windows(context)
+    spans = decoding.find_spans(
         [
-            span_decoding.ScoredWindow(
+            decoding.ScoredWindow(
                 begin,
                 fullest[start : start + length] == number,
                 *scores[:, number, : begin + length + 1],
             )
             for number, ((start, length), begin) in enumerate(zip(context, begins, strict=True))
         ],
-        span_decoding.N_BEST_SIZE,
+        decoding.N_BEST_SIZE,
         LONGEST_ANSWER,
     )
     sums = spans.start_scores + spans.end_scores
@@ -42,7 +43,7 @@ def decode(context, scores, begins):
             spans.starts[place] + shifts[spans.windows[place]],
             spans.ends[place] + shifts[spans.windows[place]],
         )
-        for place in span_decoding.rank(sums, span_decoding.N_BEST_SIZE)
+        for place in decoding.rank(sums, decoding.N_BEST_SIZE)
     ]
 
 
@@ -54,7 +55,7 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
     rooms = generator.integers(3, LENGTH - 3, CONTEXTS)
     contexts, were_cut = zip(
         *(
-            span_decoding.split_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
+            decoding.split_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
             for total, room in zip(totals, rooms, strict=True)
         ),
         strict=True,
@@ -130,9 +131,9 @@ def test_the_source_of_a_span(tokenizers, context, first, last, expected):
         tf.constant([1], tf.int64),
         *(tf.constant([2 + token], tf.int64) for token in (first, last)),
     )
-    plain = span_labeler.split(tokenizers[1], context)
-    assert plain.ids == pieces.ids[1].numpy().tolist()
-    found = plain.span_text(first, last)
+    context_tokens = plain.split(tokenizers[1], context)
+    assert context_tokens.ids == pieces.ids[1].numpy().tolist()
+    found = context_tokens.span_text(first, last)
     assert found.text == of_graph.texts[0].numpy().decode() == expected
     assert (found.start, found.end) == (int(of_graph.starts[0]), int(of_graph.ends[0]))
     assert " ".join(context[found.start : found.end].split()) == expected

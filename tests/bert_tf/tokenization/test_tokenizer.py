@@ -12,8 +12,8 @@ import tokenizers.normalizers
 import tokenizers.pre_tokenizers
 
 from bert_tf.tokenization import BertTokenizer, pack_windows
-from bert_tf.tokenization.rows import pack as pack_row
-from bert_tf.tokenization.words import PlainTokenizer
+from bert_tf.tokenization.plain import PlainTokenizer
+from bert_tf.tokenization.plain import pack as pack_row
 
 TEXT = pathlib.Path(__file__).parents[2] / "reference" / "text"
 LINES = (TEXT / "lines.txt").read_bytes().split(b"\n")[:-1]

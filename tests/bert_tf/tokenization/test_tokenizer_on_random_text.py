@@ -7,8 +7,8 @@ import unicodedata
 import pytest
 
 from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.plain import PlainTokenizer
 from bert_tf.tokenization.unicode_rules import LATER_CHARACTERS, category
-from bert_tf.tokenization.words import PlainTokenizer
 from tests.reference_tokenizer import ReferenceTokenizer
 
 pytestmark = pytest.mark.large

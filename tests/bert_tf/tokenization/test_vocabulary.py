@@ -4,8 +4,8 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.plain import PlainTokenizer
 from bert_tf.tokenization.vocabulary import check_casing, describe_lines, read_vocabulary
-from bert_tf.tokenization.words import PlainTokenizer
 
 UNUSUAL = (
     "is blank or occurs again; "

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.tokenization.words import PlainTokenizer
+from bert_tf.tokenization.plain import PlainTokenizer
 from data_prep.vocabulary import VocabularySettings, job
 from tests.settings import resolved
 

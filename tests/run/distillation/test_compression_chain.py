@@ -9,8 +9,7 @@ import math
 import pytest
 
 from bert_tf.checkpoints import open_checkpoint
-from bert_tf.export import litert
-from bert_tf.serving import checkpoint
+from bert_tf.serving import checkpoint, litert
 from run.inference.served_models import resolve_checkpoint
 from run.training.results import read_results
 from tests import scripts, toy_runs
@@ -78,7 +77,7 @@ def folder(tmp_path_factory, reference):
 def test_the_int8_file_has_the_loss_of_its_training(folder):
     servable = checkpoint.load_servable(
         **resolve_checkpoint("int8").checkpoint_to_serve
-        | {"static_length": True, "layers": "litert"}
+        | {"static_length": True, "layer": "litert"}
     )
     (folder / "int8.tflite").write_bytes(
         litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,))

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from bert_tf import models
-from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf.checkpoints import ModelDirectory, load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
-from bert_tf.model_folder import find_tokenizer
 from tests import scripts, toy_runs
 from tests.robustness import world
 
@@ -84,7 +83,7 @@ def test_each_task_has_students(in_toys, tmp_path, name, flags, stores):
     }
     assert not (student / "answers").exists()
     assert (tmp_path / "stored").exists() == stores
-    assert (student / "adapter.safetensors").exists() == ("lora_rank" in flags)
+    assert (student / "adapter").exists() == ("lora_rank" in flags)
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +173,7 @@ def test_a_narrower_student_of_a_pretrained_model(tmp_path):
     )
     report = load_pretrained(student, str(tmp_path / "student"))
     assert report.missing == report.unused == ()
-    found = find_tokenizer(str(tmp_path / "student"))
+    found = ModelDirectory.open(str(tmp_path / "student")).tokenizer
     assert (found.vocab_file, found.do_lower_case) == (
         str(tmp_path / "student" / "vocab.txt"),
         False,

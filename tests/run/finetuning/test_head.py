@@ -3,10 +3,9 @@
 import pytest
 
 from bert_tf import models
-from bert_tf.checkpoints import FORMATS, model_tensors
+from bert_tf.checkpoints import FORMATS, model_tensors, task_metadata
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier, span_labeler
 from run.finetuning import head

@@ -12,8 +12,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.export import litert
-from bert_tf.serving import checkpoint
+from bert_tf.serving import checkpoint, litert
 from run.inference.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 from tests.end_to_end.toy_files import assert_same_tensors

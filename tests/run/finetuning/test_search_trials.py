@@ -7,10 +7,9 @@ import types
 import pytest
 import tensorflow as tf
 
-from bert_tf import latest_checkpoint
+from bert_tf.checkpoints import TokenizerFiles, training_run
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TokenizerFiles
 from run.finetuning.experiment import Experiment, Trained
 from run.finetuning.search import search
 from run.finetuning.settings import FineTuningSettings, TuningSettings
@@ -49,7 +48,7 @@ def searched(tmp_path, monkeypatch):
             run.ran.append((folder.name, is_training))
             if is_training:
                 # A killed trial is unfinished.
-                assert not (folder / latest_checkpoint.TRIAL_FILE).exists()
+                assert not (folder / training_run.TRIAL_FILE).exists()
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / "checkpoint").write_text('model_checkpoint_path: "ckpt-7"')
                 for name in ("ckpt-7.index", "loss.png"):
@@ -143,7 +142,7 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
         tf.train.latest_checkpoint(str(tmp_path))
     ).expect_partial()
     assert float(weight.weight) == 0.75
-    assert latest_checkpoint.has_run(str(tmp_path))
+    assert training_run.has_run(str(tmp_path))
 
 
 def test_a_search_resumes_with_missing_trials(tmp_path, searched):

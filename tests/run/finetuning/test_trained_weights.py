@@ -142,51 +142,48 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
     ]
     np.testing.assert_allclose(*numbers, atol=1e-6)
 
-    path = here / "lora" / "adapter.safetensors"
-    size = path.stat().st_size
-    assert f"lora/adapter.safetensors: adapters and head, {size / 1e6:.2f} MB" in output
+    adapter = here / "lora" / "adapter"
+    size = (adapter / "adapter_model.safetensors").stat().st_size
+    assert f"lora/adapter: adapters and head, {size / 1e6:.2f} MB" in output
     assert size < 0.2 * (here / "sst" / "ckpt-3.data-00000-of-00001").stat().st_size
-    convert("sst", tmp_path / "merged", "tf1", adapter=str(path))
+    assert (adapter / "vocab.txt").read_bytes() == (here / "lora" / "vocab.txt").read_bytes()
+    config = json.loads((adapter / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == "sst"
+    assert config["modules_to_save"] == ["classifier", "pooler"]
+    assert (config["r"], config["lora_alpha"], config["task_type"]) == (3, 16, "SEQ_CLS")
+    convert("sst", tmp_path / "merged", "tf1", adapter=str(adapter))
     kept = weights("lora/best")
     assert weights(tmp_path / "merged").keys() == kept.keys()
     for name, value in weights(tmp_path / "merged").items():
         np.testing.assert_allclose(value, kept[name], rtol=0, atol=1e-6, err_msg=name)
-    assert_other_adapters_are_rejected(path, tmp_path)
+    assert_other_adapters_are_rejected(adapter, tmp_path)
 
 
-def assert_other_adapters_are_rejected(path, folder):
+def assert_other_adapters_are_rejected(adapter, folder):
     """Adapters of other weights, and files that are invalid, are not merged.
 
     Args:
-      path: pathlib.Path of the adapters that lora/ trained on sst/.
+      adapter: pathlib.Path of the adapter that lora/ trained on sst/.
       folder: pathlib.Path of a directory for files.
     """
     with pytest.raises(
-        InputError,
-        match=r"adapter.safetensors: was trained on weights other than those of lora/ckpt",
+        InputError, match=r"lora/adapter: was trained on weights other than those of lora/ckpt"
     ):
-        convert("lora", folder / "never", "tf1", adapter=str(path))
-    with pytest.raises(
-        InputError, match=r"^`adapter`=sst/vocab.txt: is not a safetensors file, or is corrupted"
-    ):
-        convert("sst", folder / "never", "tf1", adapter="sst/vocab.txt")
-    convert("sst", folder / "hf", "huggingface")
-    with pytest.raises(
-        InputError, match=r"model.safetensors: does not contain adapters of these scripts$"
-    ):
-        convert("sst", folder / "never", "tf1", adapter=str(folder / "hf" / "model.safetensors"))
+        convert("lora", folder / "never", "tf1", adapter=str(adapter))
+    with pytest.raises(InputError, match=r"^sst: contains no adapter \(adapter_config.json and"):
+        convert("sst", folder / "never", "tf1", adapter="sst")
+    path = folder / "damaged" / "adapter_model.safetensors"
+    shutil.copytree(adapter, path.parent)
     with safetensors.safe_open(path, "numpy") as file:
         arrays = {name: file.get_tensor(name) for name in list(file.keys())}
         metadata = file.metadata()
     damaged = min(arrays)
-    safetensors.numpy.save_file(
-        arrays | {damaged: arrays[damaged] * np.nan}, folder / "nan.safetensors", metadata
-    )
-    with pytest.raises(
-        InputError,
-        match=rf"^`adapter`={folder}/nan\.safetensors: {damaged} contains numbers that",
-    ):
-        convert("sst", folder / "never", "tf1", adapter=str(folder / "nan.safetensors"))
+    safetensors.numpy.save_file(arrays | {damaged: arrays[damaged] * np.nan}, path, metadata)
+    with pytest.raises(InputError, match=rf"safetensors: {re.escape(damaged)} contains numbers"):
+        convert("sst", folder / "never", "tf1", adapter=str(path.parent))
+    path.write_bytes(b"no tensors")
+    with pytest.raises(InputError, match=r"safetensors: is not a safetensors file, or is corr"):
+        convert("sst", folder / "never", "tf1", adapter=str(path.parent))
     assert not (folder / "never").exists()
 
 

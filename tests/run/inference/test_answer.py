@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from bert_tf.served_models import ServedSpanLabeler
 from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tasks.span_labeler.graph import ServedSpanLabeler
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import squad
 from tests.encoders import make_encoder
@@ -40,7 +40,7 @@ def make_signatures(tokenizer):
     config = BertConfig(
         tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7
     )
-    model = models.BertSpanLabeler(make_encoder(config, seed=3, layers="unpadded"))
+    model = models.BertSpanLabeler(make_encoder(config, seed=3, remove_padding=True))
     metadata = TaskMetadata(
         "span_labeler",
         MAX_SEQ_LENGTH,

@@ -7,10 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
-from bert_tf.checkpoints import convert, open_checkpoint
+from bert_tf.checkpoints import ModelDirectory, convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import find_config, find_tokenizer, read_config
 from tests import scripts
 
 SCRIPT = "run.convert_checkpoint"
@@ -52,14 +51,14 @@ def test_longer_position_embeddings(original, reference, tmp_path, source, outpu
     """
     source = original if source == "original" else reference / source
     before = open_checkpoint(source)
-    config = read_config(find_config(str(source)))
+    config = ModelDirectory.open(str(source)).config
     rows = config.max_position_embeddings
     name = "bert/embeddings/position_embeddings"
     table = before.tensors[name].read()
     out = tmp_path / "out"
     convert(source, out, output_format, max_position_embeddings=2 * rows + 3)
     longer = open_checkpoint(out)
-    assert read_config(find_config(str(out))) == dataclasses.replace(
+    assert ModelDirectory.open(str(out)).config == dataclasses.replace(
         config, max_position_embeddings=2 * rows + 3
     )
     np.testing.assert_array_equal(
@@ -99,7 +98,7 @@ def test_a_round_trip_keeps_vocabulary_and_casing(
     scripts.run_here(SCRIPT, input=tmp_path / "new", output=tmp_path / "last", format="tf1")
     expected = (settings.get("do_lower_case", False), settings.get("strip_accents"))
     for folder in (tmp_path / "new", tmp_path / "last"):
-        found = find_tokenizer(str(folder))
+        found = ModelDirectory.open(str(folder)).tokenizer
         assert (found.do_lower_case, found.strip_accents) == expected
         assert (folder / "vocab.txt").read_bytes() == vocabulary.read_bytes()
 
@@ -152,7 +151,7 @@ def test_rejected_conversions(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "more.txt").write_text(vocabulary.read_text() + "more\n")
     source = str(original if source == "original" else reference / source)
-    config = dataclasses.replace(read_config(find_config(source)), **change)
+    config = dataclasses.replace(ModelDirectory.open(source).config, **change)
     with pytest.raises(InputError, match=message):
         convert(source, "out", "tf1", config, **options)
     assert not (tmp_path / "out").exists()

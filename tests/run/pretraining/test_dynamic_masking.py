@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep.pretraining import InstanceSettings
-from data_prep.pretraining.instances import masking, sampling
+from data_prep.pretraining.instances import arrays, masking, sampling
 from run.pretraining import dynamic_masking
 
 pytestmark = pytest.mark.large
@@ -155,20 +155,20 @@ def test_positions_are_those_of_the_record_maker(
     )
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
     numbers = [masking.number_to_predict(length, probability, most) for length in range(S + 1)]
-    rules = sampling.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, np.arange(V), 0.8, 0.5)
+    rules = arrays.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, np.arange(V), 0.8, 0.5)
     monkeypatch.setattr(sampling, "random_fraction", lambda state: 0.0)  # [MASK] for all tokens.
     monkeypatch.setattr(sampling, "shuffle", order_words)
     for row, ids in enumerate(pairs["input_ids"]):
         length = pairs["input_mask"][row].sum()
         middle = ids.tolist().index(SEP)
-        buffers = sampling.InstanceBuffers(*(np.zeros(S + 1, np.int64) for _ in range(7)))
+        buffers = arrays.InstanceBuffers(*(np.zeros(S + 1, np.int64) for _ in range(7)))
         buffers.word_starts[:] = range(S + 1)
         buffers.parts[:4] = 1, middle, middle + 1, length - 1
         count = sampling.sample_masks(
             keys[row],
             0,
             2,
-            sampling.Text([], [], [], np.isin(ids, CONTINUATIONS)),
+            arrays.Text([], [], [], np.isin(ids, CONTINUATIONS)),
             rules,
             buffers,
             0,

@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
+from bert_tf.checkpoints import TokenizerFiles
 from bert_tf.cli.paths import RUN_SUFFIX
 from bert_tf.cli.run_state import CHANGEABLE
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TokenizerFiles
 from data_prep.reading import compute_digest
 from run.pretraining.settings import PretrainingSettings
 from tests.settings import resolved

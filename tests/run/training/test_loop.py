@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.checkpoints.training_run import find_latest_checkpoint, has_run
 from bert_tf.errors import InputError
 from bert_tf.files.local import Local
-from bert_tf.latest_checkpoint import find_latest_checkpoint, has_run
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
 from run.training import checkpoints, loop, preemption
@@ -40,7 +40,7 @@ def squared_distances(outputs, features):
     return tf.repeat(tf.square(outputs["weight"] + 9.0), tf.shape(features["input_mask"])[0])
 
 
-LOSS = TotalLoss(Term("loss", squared_distances, counts=lambda features: 1))
+LOSS = TotalLoss(Term("loss", squared_distances))
 
 
 def batches(skip_steps, share):

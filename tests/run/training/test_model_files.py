@@ -1,8 +1,8 @@
 import pytest
 
+from bert_tf.checkpoints import TokenizerFiles
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TokenizerFiles
 from run.training import model_files
 
 CONFIG = BertConfig(11, 6, 2, 3, 7)

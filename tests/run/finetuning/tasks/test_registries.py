@@ -2,10 +2,9 @@
 
 import pytest
 
-from bert_tf import served_models
 from bert_tf.errors import InputError
-from bert_tf.served_models import SERVED_MODELS
-from bert_tf.tasks import KINDS, UNTRAINED_KINDS
+from bert_tf.tasks import KINDS, SERVABLES, UNTRAINED_KINDS
+from bert_tf.tasks.masked_lm.graph import ServedMaskedLM
 from data_prep.tasks import DATA
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks import TASKS
@@ -15,17 +14,11 @@ from run.training.padding import Padding
 
 def test_registries_have_the_same_kinds():
     assert list(DATA) == list(TASKS) == [name for name, kind in KINDS.items() if kind.is_fine_tuned]
-    assert (
-        set(serving_settings.KINDS)
-        == {*UNTRAINED_KINDS, *TASKS}
-        == set(KINDS)
-        == set(SERVED_MODELS)
-    )
+    assert set(serving_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(SERVABLES)
     for name, data in DATA.items():
         assert (data.Settings.kind, TASKS[name].kind, TASKS[name].data_class) == (name, name, data)
-    assert served_models.ServedMaskedLM is SERVED_MODELS["masked_lm"]
-    with pytest.raises(AttributeError, match="has no attribute 'ServedNothing'"):
-        _ = served_models.ServedNothing
+        assert SERVABLES[name].kind == name
+    assert SERVABLES["masked_lm"] is ServedMaskedLM
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,233 @@
+"""LiteRT (TensorFlow Lite) models that take raw text, each a single file: writes and opens them.
+
+    content = convert(servable)                  requires TensorFlow
+    model = LiteRTModel("reviews.tflite")        requires only ai-edge-litert
+    model(text=["A lovely film."])["label"]
+
+The file has one graph of fixed shape, a signature, per bucket of batch size and length:
+"rows_8x128" takes "input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the
+result of Servable.compute_outputs. The head of a masked LM is separate, since texts can have any
+number of masks: "masks_8" takes "vectors" float32 [8, H] and returns "piece_ids" int32 [8, k] and
+"probabilities" float32 [8, k]. All graphs are converted together and share their weights. Other
+data for the predictions is in a zip archive at the end of the file (`litert_metadata`). The answer
+of each kind of task, from its texts and the outputs of the graphs, is plain.py of its package in
+bert_tf.tasks.
+"""
+
+import hashlib
+import tempfile
+
+import flatbuffers
+import numpy as np
+
+from bert_tf.errors import InputError
+from bert_tf.serving import litert_metadata
+from bert_tf.serving.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets, quiet
+from bert_tf.tasks import ANSWERS, KINDS
+from bert_tf.tokenization.plain import PlainTokenizer, Row
+
+WEIGHTS = ("float32", "float16", "int8")
+HEAD_SIZES = (1, 8, 32)
+_IDENTIFIER = b"TFL3"
+_ALIGNMENT = 16  # Alignment of tensor values that the schema requires (force_align).
+
+
+class LiteRTModel:
+    """A model that export_saved_model wrote with `format`=litert.
+
+    It loads fast, since it does not use TensorFlow. It can be used from several threads. The file's
+    graphs then take turns; each uses `num_threads` cores. A graph is prepared on its first use,
+    which takes a fraction of a second.
+
+    Attributes:
+      kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
+      metadata: TaskMetadata.
+    """
+
+    def __init__(self, path, num_threads=None):
+        """Opens the file.
+
+        Args:
+          path: Path of a local .tflite file.
+          num_threads: int. Threads per matrix multiplication; None for one per core.
+
+        Raises:
+          InputError: If the file has another format.
+          OSError: If it cannot be read.
+        """
+        self.metadata, vocabulary = litert_metadata.read(path)
+        self.kind = self.metadata.kind
+        self._tokenizer = PlainTokenizer(
+            vocabulary, self.metadata.do_lower_case, self.metadata.strip_accents
+        )
+        self._buckets = Buckets(path, num_threads)
+
+    def __call__(self, **texts):
+        """Responds to a request, which LoadedModel checks.
+
+        Args:
+          **texts: Lists of B str, one for each of the kind's `inputs`.
+
+        Returns:
+          Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature
+          serving_default; strings are bytes.
+        """
+        return ANSWERS[self.kind](self.metadata, self._tokenizer, self._buckets, *texts.values())
+
+    def compute_outputs(self, features):
+        """Returns the outputs of the graphs for rows of IDs, to evaluate a model.
+
+        They are not converted to predictions.
+
+        Args:
+          features: Dict of input_ids, input_mask, and segment_ids, int arrays [N, S]; padding is at
+            the end of rows.
+
+        Returns:
+          Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0
+          at padding.
+        """
+        counts = features["input_mask"].sum(axis=1)
+        width = features["input_ids"].shape[1]
+        rows = [
+            Row(ids[:count].tolist(), segments[:count].tolist(), False)
+            for ids, segments, count in zip(
+                features["input_ids"], features["segment_ids"], counts, strict=True
+            )
+        ]
+        per_position = KINDS[self.kind].per_position
+        results = {}
+        for index, (row, output) in enumerate(zip(rows, self._buckets.run(rows), strict=True)):
+            for name, value in output.items():
+                shape = value.shape
+                count = None
+                if name in per_position:
+                    shape = [width, *shape[1:]]
+                    count = len(row.ids)
+                result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
+                result[index, :count] = value[:count]
+        return results
+
+
+def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
+    """Converts a Servable to a .tflite file.
+
+    Args:
+      servable: Servable whose FastEncoder has the layer "litert".
+      weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix
+        multiplications run in integers too, and activations are quantized at run time, per row.
+      lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that
+        length.
+      batch_sizes: Batch sizes of the buckets.
+
+    Returns:
+      Contents of the file, bytes.
+
+    Raises:
+      InputError: If the weights are unknown, or if the servable reads windows of long texts.
+    """
+    if weights not in WEIGHTS:
+        raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
+    if servable.metadata.window_stride:
+        raise InputError(
+            "the model reads long texts in windows, which LiteRT files do not support; export a "
+            "SavedModel instead, or train without windows"
+        )
+    import tensorflow as tf  # Opening a file does not require it.
+
+    module = tf.Module()
+    module.weights = servable.model.variables
+    with tempfile.TemporaryDirectory() as folder:
+        lengths = {
+            min(length, servable.max_seq_length) for length in (*lengths, servable.max_seq_length)
+        }
+        functions = _functions(servable, sorted(lengths), sorted(set(batch_sizes)))
+        tf.saved_model.save(module, folder, signatures=functions)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(functions))
+        if weights != "float32":
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if weights == "float16":
+            converter.target_spec.supported_types = [tf.float16]
+        with quiet():
+            content = converter.convert()
+    content = _share_vectors(content)
+    return litert_metadata.append(content, servable.metadata, servable.tokenizer.vocabulary)
+
+
+def _functions(servable, lengths, batch_sizes):
+    """Returns a dict of signature name to concrete function."""
+    import tensorflow as tf
+
+    from bert_tf.features import FEATURES
+    from bert_tf.tasks.servable import trace
+
+    functions = {}
+    for length in lengths:
+        for batch_size in batch_sizes:
+            functions[f"{ROWS}{batch_size}x{length}"] = trace(
+                lambda **features: servable.compute_outputs(features),
+                dict.fromkeys(FEATURES, tf.TensorSpec([batch_size, length], tf.int32)),
+            )
+    if hasattr(servable, "best_pieces"):
+        for size in HEAD_SIZES:
+            functions[f"{HEAD}{size}"] = trace(
+                servable.best_pieces,
+                {"vectors": tf.TensorSpec([size, servable.config.hidden_size], tf.float32)},
+            )
+    return functions
+
+
+def largest_differences(servable, path):
+    """Compares the outputs of a converted model with the servable's own, on its example.
+
+    Returns:
+      Dict of output name to float. Maximum absolute difference at a non-padding token.
+    """
+    import tensorflow as tf
+
+    features = {
+        name: tf.reshape(value, [-1, value.shape[-1]])
+        for name, value in servable.example_features().items()
+    }
+    found = LiteRTModel(path).compute_outputs(
+        {name: value.numpy() for name, value in features.items()}
+    )
+    differences = {}
+    for name, expected in servable.compute_outputs(features).items():
+        difference = np.abs(found[name] - expected.numpy())  # [N, ...], or [N, S, ...] per position
+        if name in KINDS[servable.kind].per_position:
+            difference = difference[features["input_mask"].numpy() > 0]
+        differences[name] = float(difference.max())
+    return differences
+
+
+def _share_vectors(content):
+    """Returns the bytes of a .tflite file in which equal vectors occur once.
+
+    The converter shares the weights of its graphs, but not the scales of their rows: each graph has
+    its own copy, over 1 MB for BERT-Base.
+    """
+    from ai_edge_litert import schema_py_generated as schema
+
+    builder = _SharingBuilder(len(content) + 1024)
+    builder.Finish(schema.ModelT.InitFromPackedBuf(content, 0).Pack(builder), _IDENTIFIER)
+    return bytes(builder.Output())
+
+
+class _SharingBuilder(flatbuffers.Builder):
+    """A FlatBuffers builder that writes equal vectors only once."""
+
+    def __init__(self, size):
+        super().__init__(size)
+        self._offsets = {}
+
+    def CreateNumpyVector(self, x):  # noqa: N802, a method of flatbuffers
+        values = x.tobytes()
+        key = (x.dtype.str, hashlib.sha256(values).digest())
+        if key not in self._offsets:
+            self.StartVector(x.itemsize, x.size, _ALIGNMENT)
+            self.head = self.Head() - len(values)
+            self.Bytes[self.Head() : self.Head() + len(values)] = values
+            self.vectorNumElems = x.size
+            self._offsets[key] = self.EndVector()
+        return self._offsets[key]

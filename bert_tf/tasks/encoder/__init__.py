@@ -1,0 +1,1 @@
+"""Embeddings of a text or a pair of texts."""

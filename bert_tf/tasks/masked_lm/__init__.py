@@ -1,0 +1,1 @@
+"""Candidates for each [MASK] of a text or a pair of texts."""

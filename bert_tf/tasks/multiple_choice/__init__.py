@@ -1,0 +1,1 @@
+"""The best of several texts that follow another text."""

@@ -1,0 +1,1 @@
+"""A label per word of a text."""

@@ -1,0 +1,260 @@
+"""The tokenizer in plain Python, for processes without TensorFlow.
+
+Its words, IDs, and spans are those of BertTokenizer. The kernels of BertTokenizer process many
+texts at a time; this one processes one text and is ready immediately. It applies the rules of
+`BasicTokenizer` in the original's tokenization.py, once per distinct string between spaces, and
+texts have few of these; tests compare the results with the graph. `pack` is `model_inputs.pack` for
+one row.
+"""
+
+import bisect
+import functools
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from bert_tf.tokenization.unicode_rules import (
+    is_cjk,
+    is_dropped,
+    is_punctuation,
+    is_whitespace,
+    lower,
+    normalize_character,
+    remove_accents,
+)
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR, index_tokens
+
+# max_input_chars_per_word of the original's WordpieceTokenizer: longer words are [UNK] in any
+# vocabulary.
+MAX_WORD_CHARACTERS = 200
+
+# `BasicTokenizer` deletes control characters before it splits on white space, but str.split()
+# treats these as white space. Therefore, they are deleted first.
+CONTROLS_THAT_SPLIT = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
+
+CACHED_CHUNKS = 1 << 17  # Words of strings between spaces, about 40 MB per process.
+CACHED_IDS = 1 << 15  # The IDs of these strings, about 10 MB per tokenizer.
+
+_normalize_character = functools.cache(normalize_character)
+
+
+def split_text(text, lower_case, strip_accents=None):
+    """Splits a text into words, a list of str, as in the original's `BasicTokenizer.tokenize`.
+
+    For the casing, see BertTokenizer; `strip_accents` defaults to `lower_case`.
+    """
+    strip_accents = lower_case if strip_accents is None else strip_accents
+    return [
+        word for chunk in chunks(text) for word in split_chunk(chunk, lower_case, strip_accents)
+    ]
+
+
+def chunks(text):
+    """Splits a str by white space into a list of str; no word spans two of them."""
+    for control in CONTROLS_THAT_SPLIT:
+        text = text.replace(control, "")
+    return text.split()
+
+
+@functools.lru_cache(maxsize=CACHED_CHUNKS)
+def split_chunk(chunk, lower_case, strip_accents):
+    """Splits text without white space into words, a tuple of str."""
+    if chunk.isascii() and chunk.isalnum():
+        return (chunk.lower() if lower_case else chunk,)
+    words = []
+    for token in "".join(map(_clean_character, chunk)).split():
+        if lower_case:  # If accents stay, BertTokenizer lowercases each character separately.
+            token = lower(token) if strip_accents else "".join(map(str.lower, token))
+        if strip_accents:
+            token = remove_accents(token)
+        words += "".join(
+            f" {character} " if is_punctuation(character) else character for character in token
+        ).split()
+    return tuple(words)
+
+
+@functools.cache
+def _clean_character(character):
+    if is_dropped(character):
+        return ""
+    return f" {character} " if is_cjk(character) else character
+
+
+class TokenSpans(NamedTuple):
+    """Tokens of a text, or of a batch of texts, and their sources.
+
+    A token comes from the half-open span [start, end) of its text. Spans contain whole characters,
+    including the following ones that normalization drops.
+    """
+
+    ids: list
+    starts: list
+    ends: list
+
+
+class PlainTokenizer:
+    """Converts text to WordPiece IDs.
+
+    "[MASK]" in a text is three ordinary words, as in the original.
+
+    Attributes:
+      vocabulary: List of str. Token of each ID.
+      pad_id, unk_id, cls_id, sep_id, mask_id: int. IDs of the special tokens.
+    """
+
+    def __init__(self, vocabulary, lower_case=True, strip_accents=None):
+        """Creates a tokenizer.
+
+        Args:
+          vocabulary: List of str, from `read_vocabulary`.
+          lower_case, strip_accents: See BertTokenizer.
+        """
+        self.vocabulary = vocabulary
+        self._ids = index_tokens(vocabulary)
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
+            self._ids.__getitem__, SPECIAL_PIECES
+        )
+        self._lower_case = bool(lower_case)
+        self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
+        self._longest = max(map(len, vocabulary))
+        self._ids_of_chunk = functools.lru_cache(CACHED_IDS)(self._tokenize_chunk)
+
+    def ids(self, text):
+        """Tokenizes a str; returns a list of int, without [CLS] and [SEP]."""
+        return [id_ for chunk in chunks(text) for id_ in self._ids_of_chunk(chunk)]
+
+    def ids_and_spans(self, text):
+        """Tokenizes a text and finds the source of each token.
+
+        Args:
+          text: str.
+
+        Returns:
+          TokenSpans of lists of int, in characters.
+        """
+        casing = self._lower_case, self._strip_accents
+        # The source of each byte of the words. NFD can sort the marks of several sources; the graph
+        # sorts their bytes as well, but not their sources, so a mark of four bytes can have two.
+        sources = [
+            position
+            for position, character in enumerate(text)
+            for _ in _normalize_character(character, *casing).encode()
+        ]
+        spaces = [position for position, character in enumerate(text) if is_whitespace(character)]
+        remaining = [*sorted({*sources, *spaces}), len(text)]
+        ids = []
+        starts = []
+        ends = []
+        first_byte = 0
+        for word in split_text(text, *casing):
+            offsets = list(
+                itertools.accumulate((len(part.encode()) for part in word), initial=first_byte)
+            )
+            for id_, begin, end in self._pieces(word):
+                ids.append(id_)
+                starts.append(sources[offsets[begin]])
+                # A token can end in the middle of a character's output: the span ends at the next
+                # character.
+                ends.append(remaining[bisect.bisect_right(remaining, sources[offsets[end] - 1])])
+            first_byte = offsets[-1]
+        return TokenSpans(ids, starts, ends)
+
+    def _tokenize_chunk(self, chunk):
+        words = split_chunk(chunk, self._lower_case, self._strip_accents)
+        return tuple(id_ for word in words for id_, _, _ in self._pieces(word))
+
+    def _pieces(self, word):
+        """Splits a word into tokens, longest match first.
+
+        Returns:
+          List of (id, first character, character after the last).
+        """
+        unknown = [(self.unk_id, 0, len(word))]
+        if len(word) > MAX_WORD_CHARACTERS:
+            return unknown
+        pieces = []
+        start = 0
+        while start < len(word):
+            prefix = SUFFIX_INDICATOR if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                id_ = self._ids.get(prefix + word[start:end])
+                if id_ is not None:
+                    break
+            else:
+                return unknown
+            pieces.append((id_, start, end))
+            start = end
+        return pieces
+
+
+class Row(NamedTuple):
+    """An unpadded row [CLS] a [SEP] or [CLS] a [SEP] b [SEP]."""
+
+    ids: list
+    segments: list
+    was_cut: bool  # Whether tokens were truncated.
+
+
+def pack(tokenizer, first, second, max_seq_length):
+    """Packs lists of IDs into a Row, truncated as in BertTokenizer.encode.
+
+    `second` is None for a single text.
+    """
+    room = max_seq_length - (2 if second is None else 3)
+    keep_first = min(len(first), room)
+    keep_second = 0
+    if second:
+        # Truncating the longer text leaves either the shorter one complete or half of the room to
+        # each.
+        keep_first = min(len(first), max(room - len(second), room - room // 2))
+        keep_second = min(len(second), room - keep_first)
+    # A second text without tokens has no [SEP], which leaves one more position to the first.
+    elif second is not None:
+        keep_first = min(len(first), room + 1)
+    ids = [tokenizer.cls_id, *first[:keep_first], tokenizer.sep_id]
+    segments = [0] * len(ids)
+    if keep_second:
+        ids += [*second[:keep_second], tokenizer.sep_id]
+        segments += [1] * (keep_second + 1)
+    return Row(ids, segments, keep_first + keep_second < len(first) + len(second or ()))
+
+
+def pack_texts(tokenizer, max_seq_length, texts, others=None, tokenize=None):
+    """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`.
+
+    `tokenize` is a function of a str that returns a list of int; defaults to `tokenizer.ids`.
+    """
+    tokenize = tokenize or tokenizer.ids
+    if others is None:
+        return [pack(tokenizer, tokenize(text), None, max_seq_length) for text in texts]
+    return [
+        pack(tokenizer, tokenize(text), tokenize(other), max_seq_length)
+        for text, other in zip(texts, others, strict=True)
+    ]
+
+
+def split_words(lengths, room):
+    """Divides the words of a text into windows that are as full as possible, without overlaps.
+
+    Args:
+      lengths: List of int. Number of tokens of each word.
+      room: int. Maximum number of tokens of a window. A word with more tokens has its own window.
+
+    Returns:
+      List of (start, stop). First word of each window, and the word after its last one.
+    """
+    starts = []
+    total = room
+    for word, length in enumerate(lengths):
+        length = min(length, room)
+        if total + length > room:
+            starts.append(word)
+            total = 0
+        total += length
+    return list(itertools.pairwise([*starts, len(lengths)]))
+
+
+def were_cut(rows):
+    """Returns a bool array [N], True for truncated Rows."""
+    return np.array([row.was_cut for row in rows], bool)
