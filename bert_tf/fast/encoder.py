@@ -10,7 +10,7 @@ from bert_tf.fast.dropout import PackedDropout
 from bert_tf.fast.einsum import EinsumLayer
 from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead, LiteRTLayer
 from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
-from bert_tf.keras_model import check_values
+from bert_tf.keras_support.model import check_values
 from bert_tf.layers import NO_SEEDS, attention_bias
 from bert_tf.saved_objects import register, set_untracked
 
@@ -184,3 +184,11 @@ class FastEncoder(BertEncoder):
                 attention.append(maps)
             states.append(self.stop_gradient(number + 1, x))
         return states, attention
+
+
+def create_fast_encoder(config, **arguments):
+    """Creates the FastEncoder of `BertEncoder.from_pretrained`, whose shapes are dynamic."""
+    return FastEncoder(config, Fast("unpadded", last_where_read=True), **arguments)
+
+
+BertEncoder.create_fast = staticmethod(create_fast_encoder)
