@@ -70,7 +70,7 @@ class Buckets:
         self._head_sizes = [int(name.removeprefix(HEAD)) for name in names if name.startswith(HEAD)]
 
     def run(self, rows):
-        """Runs the model on a list of `rows.Row`, none longer than the longest bucket.
+        """Runs the model on a list of Row of tokenization.plain, none over the longest bucket.
 
         Returns:
           List of dicts, one per row: output name -> float32 array of that row, of the length of its

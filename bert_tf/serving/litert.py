@@ -23,7 +23,7 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.serving import litert_metadata
 from bert_tf.serving.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets, quiet
-from bert_tf.tasks import KINDS
+from bert_tf.tasks import ANSWERS, KINDS
 from bert_tf.tokenization.plain import PlainTokenizer, Row
 
 WEIGHTS = ("float32", "float16", "int8")
@@ -72,9 +72,7 @@ class LiteRTModel:
           Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature
           serving_default; strings are bytes.
         """
-        return KINDS[self.kind].answer(
-            self.metadata, self._tokenizer, self._buckets, *texts.values()
-        )
+        return ANSWERS[self.kind](self.metadata, self._tokenizer, self._buckets, *texts.values())
 
     def compute_outputs(self, features):
         """Returns the outputs of the graphs for rows of IDs, to evaluate a model.
@@ -115,7 +113,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     """Converts a Servable to a .tflite file.
 
     Args:
-      servable: Servable whose FastEncoder has the layers "litert".
+      servable: Servable whose FastEncoder has the layer "litert".
       weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix
         multiplications run in integers too, and activations are quantized at run time, per row.
       lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that

@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.serving.requests import check_request, to_texts
 from bert_tf.tasks import KINDS, Encoder
-from bert_tf.tasks.encoder.task import pool_tokens
+from bert_tf.tasks.encoder.pooling import pool_tokens
 from bert_tf.tasks.kind import TEXT
-from bert_tf.tokenization.rows import check_request, to_texts
 
 GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
 
@@ -153,7 +153,7 @@ class LoadedModel:
             outputs.input_mask,
             self.metadata.sentence_pooling or "mean",
             self.metadata.normalize,
-        )
+        )[:, : self.metadata.truncate_dim]
 
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""

@@ -4,6 +4,7 @@ Each kind has a package with its modules:
 
     task.py    KINDS: what the kind is: its inputs, answers, and labels
     graph.py   SERVABLES: its answers in TensorFlow, for checkpoints and SavedModels
+    plain.py   ANSWERS: the same answers without TensorFlow, for LiteRT files
 
     served = SERVABLES[metadata.kind]
     servable = served(served.create_model(BertEncoder(config), metadata), tokenizer, metadata)
@@ -44,8 +45,10 @@ SERVABLES = Registry(
     },
     module="graph",
 )
+ANSWERS = Registry(__name__, dict.fromkeys(KINDS, "answer"), module="plain")
 
 __all__ = [
+    "ANSWERS",
     "KINDS",
     "SERVABLES",
     "UNTRAINED_KINDS",

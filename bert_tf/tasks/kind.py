@@ -63,20 +63,6 @@ class Kind:
         """
         return PAIR if pairs and "pairs" in self.fields else TEXT
 
-    def answer(self, metadata, tokenizer, buckets, *texts):
-        """Computes the response to a request in NumPy, as the kind's Servable does in TensorFlow.
-
-        Args:
-          metadata, tokenizer: TaskMetadata of an export, and PlainTokenizer.
-          buckets: bert_tf.serving.buckets.Buckets, which runs the model on rows of IDs.
-          *texts: Lists of str in the order of `inputs`, all of length B.
-
-        Returns:
-          Dict of arrays [B, ...] with the names, shapes, and types of serving_default; strings are
-          bytes.
-        """
-        raise NotImplementedError
-
     def rows(self, outputs):
         """Converts the outputs of serving_default, arrays [B, ...], to JSON objects.
 
@@ -99,17 +85,6 @@ class Kind:
     def to_logits(self, answer):
         """Converts a response of signature "ids" to the model's outputs, up to a constant."""
         return {"logits": np.log(np.maximum(answer["probabilities"], LEAST_PROBABILITY))}
-
-
-def softmax(logits):
-    """Computes the softmax of float32 [..., L]."""
-    scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return scores / scores.sum(axis=-1, keepdims=True)
-
-
-def stack(arrays, shape):
-    """Stacks N arrays of the given shape, where N can be 0, as float32 [N, *shape]."""
-    return np.array(arrays, np.float32).reshape([len(arrays), *shape])
 
 
 def add_article(kind):

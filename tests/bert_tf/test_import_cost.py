@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from bert_tf.tasks import KINDS
 from tests import scripts
 
 pytestmark = pytest.mark.extra_large
@@ -31,6 +32,7 @@ FREE_OF_FLAGS_TOO = (
     "bert_tf.checkpoints.directory",
     "bert_tf.serving.litert",
     "bert_tf.tasks",
+    *(f"bert_tf.tasks.{kind}.{module}" for kind in KINDS for module in ("task", "plain")),
     "bert_tf.tokenization",
     "bert_tf.tokenization.unicode_rules",
     "bert_tf.tokenization.vocabulary",

@@ -4,9 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks.kind import LEAST_PROBABILITY, Kind, round_for_json, softmax, stack
-from bert_tf.tokenization.plain import pack_texts, were_cut
-from bert_tf.tokenization.rows import encode_strings
+from bert_tf.tasks.kind import LEAST_PROBABILITY, Kind, round_for_json
 
 
 class Classifier(Kind):
@@ -25,31 +23,9 @@ class Classifier(Kind):
         "window_pooling": None,
         "window_stride": None,
         "max_windows": None,
+        "activation": None,
     }
     may_give_number = True
-
-    def answer(self, metadata, tokenizer, buckets, *texts):
-        rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
-        logits = stack(
-            [output["logits"] for output in buckets.run(rows)], [self.num_outputs(metadata)]
-        )
-        was_cut = were_cut(rows)
-        if not metadata.labels:
-            return {"value": logits[:, 0], "was_cut": was_cut}
-        names = encode_strings([metadata.labels] * len(rows), len(metadata.labels))
-        if metadata.multi_label:
-            return {
-                "labels": names,
-                "probabilities": 1 / (1 + np.exp(-logits)),
-                "has_label": logits > 0,
-                "was_cut": was_cut,
-            }
-        return {
-            "label": encode_strings([metadata.labels[number] for number in logits.argmax(axis=1)]),
-            "labels": names,
-            "probabilities": softmax(logits),
-            "was_cut": was_cut,
-        }
 
     def json_rows(self, outputs):
         """Returns dicts like {"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}.

@@ -37,7 +37,7 @@ class ServedEncoder(Servable):
                 features["input_mask"],
                 self.metadata.sentence_pooling,
                 self.metadata.normalize,
-            )
+            )[:, : self.metadata.truncate_dim]
         return {
             **outputs,
             "input_mask": features["input_mask"],
@@ -50,7 +50,7 @@ class ServedEncoder(Servable):
 
 
 def pool_tokens(sequence_output, input_mask, pooling, normalize):
-    """Pools token outputs in TensorFlow, like `bert_tf.tasks.encoder.pool_tokens` in NumPy."""
+    """Pools token outputs in TensorFlow, like `bert_tf.tasks.encoder.pooling` in NumPy."""
     mask = tf.cast(input_mask, tf.float32)[:, :, tf.newaxis]
     if pooling == "cls":
         embeddings = sequence_output[:, 0]

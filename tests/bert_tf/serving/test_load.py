@@ -213,6 +213,8 @@ def test_the_options_have_the_names_of_flags():
         "task",
         "input_file",
         "columns",
+        "id_column",
+        "table_dialect",
         "output_file",
         "batch_size",
     }

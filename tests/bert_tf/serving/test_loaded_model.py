@@ -7,8 +7,8 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.serving.model import LoadedModel
+from bert_tf.serving.requests import check_request
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization.rows import check_request
 
 ENCODER = TaskMetadata("encoder", 3, True)
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from official.nlp.tools import squad_evaluate_v2_0
 
 from bert_tf.tasks import KINDS
-from bert_tf.tasks.span_labeler import decoding, task
+from bert_tf.tasks.span_labeler import decoding, plain
 from bert_tf.tasks.span_labeler.graph import extract_span_texts, rank_spans, split_contexts
 from bert_tf.tasks.span_labeler.task import normalize
 from bert_tf.tokenization import BertTokenizer
@@ -131,9 +131,9 @@ def test_the_source_of_a_span(tokenizers, context, first, last, expected):
         tf.constant([1], tf.int64),
         *(tf.constant([2 + token], tf.int64) for token in (first, last)),
     )
-    plain = task.split(tokenizers[1], context)
-    assert plain.ids == pieces.ids[1].numpy().tolist()
-    found = plain.span_text(first, last)
+    context_tokens = plain.split(tokenizers[1], context)
+    assert context_tokens.ids == pieces.ids[1].numpy().tolist()
+    found = context_tokens.span_text(first, last)
     assert found.text == of_graph.texts[0].numpy().decode() == expected
     assert (found.start, found.end) == (int(of_graph.starts[0]), int(of_graph.ends[0]))
     assert " ".join(context[found.start : found.end].split()) == expected

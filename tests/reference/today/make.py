@@ -4,8 +4,8 @@
     python tests/reference/today/make.py keras_hub  # KerasHub, which requires TensorFlow
 
 Each case is a directory in models/, and an entry in expected.json: the texts, their IDs, and the
-outputs. `tests/reference/README.md` has the versions. The weights are random. The tests read only the results, so
-they require none of these libraries.
+outputs. `tests/reference/README.md` has the versions. The weights are random. The tests read only
+the results, so they require none of these libraries.
 """
 
 import json
@@ -505,6 +505,7 @@ def peft_on_base(folder):
         make_tokenizer(vocabulary),
     )
     _make_peft("BertForSequenceClassification", {"r": 2}, folder).save_pretrained(folder)
+    edit(folder / "adapter_config.json", base_model_name_or_path="base")
     (folder / "README.md").unlink()
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
     return compute(folder, None, model=model)

@@ -1,8 +1,6 @@
-"""Texts of requests as Python strings, and texts of responses as arrays of bytes."""
+"""The texts of a request: checks, and conversion to str."""
 
 from collections.abc import Mapping, Set
-
-import numpy as np
 
 from bert_tf.errors import InputError
 
@@ -69,23 +67,3 @@ def _to_text(name, value):
     if not isinstance(value, str):
         raise InputError(f"`{name}` must contain texts, not {type(value).__name__}")
     return value if value.isascii() else value.encode("utf-8", "ignore").decode()
-
-
-def encode_strings(rows, width=None):
-    """Encodes texts as an array of bytes.
-
-    Args:
-      rows: List of B str or, with a `width`, of B lists of str.
-      width: int. Number of columns, or None.
-
-    Returns:
-      object [B], or [B, width] padded with b"".
-    """
-    if width is None:
-        result = np.empty(len(rows), object)
-        result[:] = [text.encode() for text in rows]
-        return result
-    result = np.full([len(rows), width], b"", object)
-    for row, texts in enumerate(rows):
-        result[row, : len(texts)] = [text.encode() for text in texts]
-    return result
