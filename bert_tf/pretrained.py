@@ -180,6 +180,8 @@ def _describe_task(model, kind, tokenizer, options):
     )
     pooling = getattr(model, "pooling", None)
     values = {
+        # A directory of Hugging Face does not contain it.
+        "max_seq_length": metadata.max_seq_length or min(DEFAULTS["max_seq_length"], positions),
         "do_lower_case": tokenizer.lower_case,
         "strip_accents": tokenizer.strip_accents,
         "window_pooling": pooling,

@@ -88,6 +88,8 @@ LATE_IMPORTS = {
     "bert_tf.checkpoints.saved_models": {"google", "tensorflow"},
     "bert_tf.checkpoints.model_garden": {"tensorflow"},
     # These modules import TensorFlow or safetensors.
+    "bert_tf.checkpoints.keras_hub": {"h5py"},
+    "bert_tf.checkpoints.peft": {"bert_tf.checkpoints.safetensors_file"},
     "bert_tf.checkpoints.huggingface": {"bert_tf.checkpoints.safetensors_file"},
     "bert_tf.checkpoints.origin": {"bert_tf.checkpoints.tensorflow_file"},
     "bert_tf.checkpoints.original": {"bert_tf.checkpoints.tensorflow_file"},

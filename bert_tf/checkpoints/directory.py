@@ -10,15 +10,19 @@ import functools
 import os
 import re
 
+from bert_tf import notes
 from bert_tf.checkpoints.folder import Folder
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
 from bert_tf.checkpoints.huggingface_tokenizer import TOKENIZER_NAME, get_vocabulary
+from bert_tf.checkpoints.keras_hub import KERAS_HUB
 from bert_tf.checkpoints.model_garden import MODEL_GARDEN
 from bert_tf.checkpoints.original import ORIGINAL
+from bert_tf.checkpoints.peft import PEFT
 from bert_tf.checkpoints.saved_models import find_version, is_encoder
 from bert_tf.checkpoints.sentence_transformers import SENTENCE_TRANSFORMERS
 from bert_tf.checkpoints.tokenizers import (
     TokenizerFiles,
+    describe_vocabulary_difference,
     to_vocab_txt,
     write_temporary_vocabulary,
 )
@@ -32,6 +36,8 @@ from bert_tf.variables import get_shapes
 # the weights is first, and the others are asked in reverse order.
 ORIGINS = (
     TRAINING_RUN,
+    KERAS_HUB,
+    PEFT,
     SENTENCE_TRANSFORMERS,
     HUGGING_FACE,
     MODEL_GARDEN,
@@ -187,6 +193,8 @@ class ModelDirectory:
         for origin in sorted(self._origins, key=lambda origin: origin is not first):
             checkpoint = origin.read_weights(self, path)
             if checkpoint is not None:
+                for other in self._origins:
+                    checkpoint = other.adapt_weights(self, checkpoint)
                 return checkpoint
         raise InputError(
             f"{path}: the checkpoint does not contain a BERT of this project or of "
@@ -282,9 +290,21 @@ class ModelDirectory:
 
     @functools.cached_property
     def vocab_file(self):
-        """Path of the vocabulary; None if there is none."""
-        origins = reversed(self._origins)
-        return self.find(*(name for origin in origins for name in origin.vocabulary_names))
+        """Path of the vocabulary; None if there is none.
+
+        A tokenizer.json takes precedence over a vocab.txt, as in transformers 5.
+        """
+        names = [name for origin in self._origins for name in origin.vocabulary_names]
+        for folder in self.folders:
+            found = [folder.join(name) for name in names if folder.exists(name)]
+            for other in found[1:]:
+                difference = describe_vocabulary_difference(found[0], other)
+                if difference:
+                    name = os.path.basename(other)
+                    notes.tell(f"{found[0]} takes precedence over {name} next to it{difference}")
+            if found:
+                return found[0]
+        return None
 
     @functools.cached_property
     def vocab_txt(self):

@@ -12,8 +12,18 @@ import shutil
 
 import numpy as np
 
-from bert_tf.checkpoints.huggingface_config import CONFIG_NAME, MARKS, check_model_type, from_bert
+from bert_tf import notes
+from bert_tf.checkpoints.huggingface_config import (
+    BERT,
+    CONFIG_NAME,
+    MARKS,
+    PRUNED,
+    check_model_type,
+    from_bert,
+)
+from bert_tf.checkpoints.huggingface_file_keys import CONFIG as CONFIG_KEYS
 from bert_tf.checkpoints.huggingface_keys import (
+    OUTPUT_BIAS_KEY,
     TIED_KERNEL,
     TRANSPOSED,
     canonical_name,
@@ -23,6 +33,8 @@ from bert_tf.checkpoints.huggingface_task import generic_labels, get_task_settin
 from bert_tf.checkpoints.huggingface_tokenizer import (
     TOKENIZER_CONFIG_NAME,
     TOKENIZER_NAME,
+    check_config,
+    follows_file,
     read_config_casing,
     read_tokenizer_casing,
 )
@@ -46,6 +58,21 @@ KERAS_NAME = "tf_model.h5"
 KERAS_SUFFIXES = (".h5", ".keras")
 REJECTED_SUFFIXES = (*PICKLE_SUFFIXES, *KERAS_SUFFIXES)
 WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *REJECTED_SUFFIXES)
+# Beginnings of the names of all tensors, and parts of names, that no BERT has -> the reason.
+PREFIXES = {
+    "module.": "it was saved from torch.nn.DataParallel or DistributedDataParallel; save "
+    "model.module.save_pretrained(DIRECTORY)",
+    "_orig_mod.": "it was saved from torch.compile; save "
+    "model._orig_mod.save_pretrained(DIRECTORY)",
+    "base_model.model.": "it was saved from a model of PEFT; save "
+    "model.merge_and_unload().save_pretrained(DIRECTORY)",
+}
+PARTS = {
+    ".base_layer.": "it was saved from a model of PEFT; save "
+    "model.merge_and_unload().save_pretrained(DIRECTORY)",
+    ".lora_": "adapters of PEFT inside the weights are not supported; save "
+    "model.merge_and_unload().save_pretrained(DIRECTORY)",
+}
 # Fields of BertConfig that the shapes of the tensors do not show.
 SETTINGS = ("hidden_act", "num_attention_heads", "pooler_act")
 
@@ -72,17 +99,26 @@ class HuggingFace(Origin):
         if not (has_weights or any(key in values for key in MARKS)):
             return None
         model_type = directory.compute(_check_model_type, path)
+        CONFIG_KEYS.check(values, path)
+        if values.get(PRUNED) and _has_full_matrices(directory, values):
+            notes.tell(f"{path}: ignoring {PRUNED}, like transformers 5: the matrices are complete")
+            values = {name: value for name, value in values.items() if name != PRUNED}
         with name_file(path):
             return BertConfig.from_hugging_face(values, model_type)
 
     def read_casings(self, directory):
         """See Origin."""
-        path = directory.find(TOKENIZER_CONFIG_NAME)
-        if path:
-            yield read_config_casing(directory.read_json_object(path), path)
+        config_path = directory.find(TOKENIZER_CONFIG_NAME)
         path = directory.find(TOKENIZER_NAME)
+        config = directory.read_json_object(config_path) if config_path else {}
+        if config_path and path and follows_file(config):
+            check_config(config, config_path)
+        elif config_path:
+            yield read_config_casing(config, config_path, has_file=path is not None)
         if path:
-            yield read_tokenizer_casing(directory.read_json_object(path), path)
+            # With a class of BERT, transformers takes only the vocabulary from this file.
+            is_followed = not config_path or follows_file(config)
+            yield read_tokenizer_casing(directory.read_json_object(path), path, is_followed)
 
     def read_task(self, directory):
         """See Origin. The task of a fine-tuned model; its other values are unknown."""
@@ -130,14 +166,19 @@ class HuggingFace(Origin):
         if not path.endswith(WEIGHTS_SUFFIXES):
             return None
         settings = {}
+        model_type = None
         if directory.folder.exists(CONFIG_NAME):
             config = directory.read_config(directory.folder.join(CONFIG_NAME))
             settings = {name: getattr(config, name) for name in SETTINGS}
-        tensors = _read_tensors(path, _list_parts(directory, path))
+            model_type = directory.compute(_check_model_type, directory.folder.join(CONFIG_NAME))
+        tensors = _read_tensors(path, _list_parts(directory, path), model_type != BERT)
         if WORD_EMBEDDINGS not in tensors:
             raise InputError(
                 f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight"
             )
+        bias = tensors.pop(OUTPUT_BIAS_KEY, None)
+        if bias is not None:
+            tensors[OUTPUT_BIAS] = bias
         tied = tensors.pop(TIED_KERNEL, None)
         if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
             raise InputError(
@@ -201,18 +242,52 @@ def _describe_rejected(path, name):
     return f"is a file of Keras, which is not supported; {advice}"
 
 
-def _read_tensors(path, parts):
+def _has_full_matrices(directory, values):
+    """Returns whether the query kernels of a model with pruned_heads have all heads."""
+    from bert_tf.checkpoints.safetensors_file import open_file
+
+    path = _find_weights(directory.folder)
+    if path is None or path.endswith(REJECTED_SUFFIXES):
+        return False
+    sizes = set()
+    for part in _list_parts(directory, path):
+        file = open_file(part)
+        keys = file.keys()
+        queries = [key for key in keys if key.endswith("self.query.weight")]
+        sizes |= {file.get_slice(key).get_shape()[0] for key in queries}
+    return sizes == {values.get("hidden_size")}
+
+
+def _check_keys(keys, path):
+    """Raises InputError if other programs have renamed the tensors of a BERT."""
+    for prefix, reason in PREFIXES.items():
+        if keys and all(key.startswith(prefix) for key in keys):
+            raise InputError(f"{path}: the names of all tensors begin with {prefix!r}: {reason}")
+    for part, reason in PARTS.items():
+        found = next((key for key in keys if part in key), None)
+        if found:
+            raise InputError(f"{path}: contains {found}: {reason}")
+
+
+def _read_tensors(path, parts, is_relative):
     """Returns the tensors of safetensors files by canonical name, a dict of StoredTensor.
 
-    `path`: Path of the weights, for error messages. `parts`: Paths of the files.
+    Args:
+      path: Path of the weights, for error messages.
+      parts: Paths of the files.
+      is_relative: Whether the model can be a DistilBERT or an ELECTRA.
     """
     from bert_tf.checkpoints.safetensors_file import open_file
 
     tensors = {}
     for part in parts:
         file = open_file(part)
-        for key in file.keys():  # noqa: SIM118, not a dict
-            name = canonical_name(key)
+        keys = file.keys()
+        _check_keys(keys, path)
+        for key in keys:
+            name = canonical_name(key, is_relative)
+            if name in tensors:
+                raise InputError(f"{path}: contains {name} twice, once as {key}")
             if name is not None:
                 tensor = _to_stored_tensor(path, file, key)
                 is_transposed = name.endswith(TRANSPOSED)

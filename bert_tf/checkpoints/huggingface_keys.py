@@ -27,8 +27,11 @@ WHOLE_NAMES = {
 }
 CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
 TIED_KERNEL = "cls.predictions.decoder.weight"
-# Keys without weights of their own: an alias of the bias, and the numbers 0, 1, 2, ...
-NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")
+# The bias that is added to the scores. It is also stored as cls.predictions.bias, which differs in
+# an untied model.
+OUTPUT_BIAS_KEY = "cls.predictions.decoder.bias"
+# A key without weights: the numbers 0, 1, 2, ...
+NO_WEIGHTS = ("bert.embeddings.position_ids",)
 
 # Starts of keys in DistilBERT and ELECTRA -> those of the same tensors in BERT.
 RELATIVE_KEYS = {
@@ -62,18 +65,20 @@ TRANSPOSED = ("/kernel", EMBEDDING_PROJECTION)
 SCOPES = ("bert/", "cls/predictions/transform/")  # Scopes of the other canonical names.
 
 
-def canonical_name(key):
+def canonical_name(key, is_relative=True):
     """Returns the canonical name of a tensor in a .safetensors file.
 
     None if it has no separate weights.
 
     A plain BertModel has the same names without the prefix "bert.". Keys that no BERT model has are
     unchanged.
+
+    `is_relative`: bool. Whether the model can be a DistilBERT or an ELECTRA.
     """
-    key = _to_bert_key(key)
+    key = _to_bert_key(key, is_relative)
     if key in CANONICAL_NAMES:
         return CANONICAL_NAMES[key]
-    if key == TIED_KERNEL or not key.startswith(("bert.", "cls.")):
+    if key in (TIED_KERNEL, OUTPUT_BIAS_KEY) or not key.startswith(("bert.", "cls.")):
         return key
     if key in NO_WEIGHTS:
         return None
@@ -86,10 +91,11 @@ def canonical_name(key):
     return f"{scope}/kernel" if leaf == "weight" else name
 
 
-def _to_bert_key(key):
+def _to_bert_key(key, is_relative):
     """Returns the key in BERT of the same tensor of a BERT, a DistilBERT, or an ELECTRA."""
-    start = next((start for start in RELATIVE_KEYS if key.startswith(start)), "")
-    key = RELATIVE_KEYS.get(start, "") + key.removeprefix(start)
+    starts = RELATIVE_KEYS if is_relative else {}
+    start = next((start for start in starts if key.startswith(start)), "")
+    key = starts.get(start, "") + key.removeprefix(start)
     if key.startswith(("embeddings.", "embeddings_project.", "encoder.", "pooler.")):
         key = f"bert.{key}"
     match = DISTILBERT_LAYER.fullmatch(key)

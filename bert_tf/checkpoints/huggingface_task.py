@@ -5,6 +5,8 @@ from bert_tf.errors import InputError, name_file
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
 
+# Class of torch -> `activation` of TaskMetadata.
+ACTIVATIONS = {None: None, "Identity": None, "Sigmoid": "sigmoid"}
 DEFAULT_LABELS = 2  # Number of labels in transformers if config.json does not contain it.
 
 
@@ -49,8 +51,30 @@ def to_task(values, path):
             None,
             labels,
             multi_label=problem_type == "multi_label_classification",
+            activation=read_activation(_get_activation(values), path) if not labels else None,
             source=CONFIG_NAME,
         )
+
+
+def _get_activation(values):
+    """Returns the activation of a CrossEncoder of sentence-transformers before version 6."""
+    settings = values.get("sentence_transformers")
+    name = settings.get("activation_fn") if isinstance(settings, dict) else None
+    return name or values.get("sbert_ce_default_activation_function")
+
+
+def read_activation(name, path):
+    """Returns the `activation` of TaskMetadata for the name of a class of torch, or None.
+
+    Raises InputError with the path if this project does not support it.
+    """
+    short = None if name is None else str(name).rpartition(".")[2]
+    if short not in ACTIVATIONS:
+        raise InputError(
+            f"{path}: activation_fn is {name!r}: only {' and '.join(filter(None, ACTIVATIONS))} "
+            "are supported"
+        )
+    return ACTIVATIONS[short]
 
 
 def get_task_settings(kind, labels=(), multi_label=False):
@@ -89,9 +113,9 @@ def _labels(path, values):
         not names
         or not isinstance(names, dict)
         or {*names} != {str(number) for number in range(len(names))}
-        or not all(isinstance(name, str) for name in names.values())
+        or not all(type(name) in (str, int) for name in names.values())
     ):
         raise InputError(
             f"{path}: id2label is {names!r}: must map consecutive numbers, starting at 0, to names"
         )
-    return tuple(names[str(number)] for number in range(len(names)))
+    return tuple(str(names[str(number)]) for number in range(len(names)))

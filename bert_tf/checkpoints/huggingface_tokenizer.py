@@ -1,14 +1,11 @@
 """Hugging Face's tokenizer_config.json and tokenizer.json: the vocabulary and the casing."""
 
-from bert_tf.checkpoints.huggingface_config import check_fixed
+from bert_tf.checkpoints import huggingface_file_keys as keys
 from bert_tf.checkpoints.origin import Casing
 from bert_tf.errors import InputError
-from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, UNKNOWN
 
 TOKENIZER_NAME = "tokenizer.json"  # Hugging Face's tokenizers: the complete tokenizer.
 TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # transformers: the arguments of the tokenizer.
-
-NORMALIZER = "BertNormalizer"
 
 # Classes of transformers that split texts like BERT's tokenizer; the last two are for any
 # tokenizer.json.
@@ -23,20 +20,11 @@ TOKENIZER_CLASSES = (
     "TokenizersBackend",
 )
 
-# Settings of tokenizer_config.json that affect the tokens, and the only value that this project
-# supports.
-FIXED_SETTINGS = {
-    "tokenize_chinese_chars": True,
-    "do_basic_tokenize": True,
-    "word_tokenizer_type": "basic",
-    "subword_tokenizer_type": "wordpiece",
-}
-FIXED_NORMALIZER_SETTINGS = {"type": NORMALIZER, "clean_text": True, "handle_chinese_chars": True}
-FIXED_MODEL_SETTINGS = {
-    "type": "WordPiece",
-    "unk_token": UNKNOWN,
-    "continuing_subword_prefix": SUFFIX_INDICATOR,
-}
+# Classes for which transformers follows the tokenizer.json.
+FILE_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
+# The tokens around one text, and around two, with the number of the segment.
+SINGLE = [("[CLS]", 0), ("A", 0), ("[SEP]", 0)]
+PAIR = [*SINGLE, ("B", 1), ("[SEP]", 1)]
 
 
 def get_vocabulary(values, path):
@@ -56,7 +44,7 @@ def get_vocabulary(values, path):
     model = values.get("model")
     if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict | list):
         raise InputError(f"{path}: contains no vocabulary (expected model.vocab)")
-    check_fixed(model, FIXED_MODEL_SETTINGS, f"{path}: model.")
+    keys.TOKENIZER_MODEL.check(model, path, "model.", without=("max_input_chars_per_word",))
     ids = model["vocab"]
     pieces = (
         sorted(ids, key=ids.get)
@@ -68,31 +56,92 @@ def get_vocabulary(values, path):
     return pieces
 
 
-def read_config_casing(values, path):
-    """Returns the Casing in the values of a tokenizer_config.json.
+def follows_file(config):
+    """Returns whether a tokenizer_config.json lets transformers follow all of the tokenizer.json.
 
-    Raises InputError with the path if this project does not support the tokenizer.
+    With a class of BERT, it takes only the vocabulary from that file.
     """
+    return config.get("tokenizer_class") in FILE_CLASSES
+
+
+def check_config(values, path):
+    """Raises InputError if this project does not support a tokenizer_config.json."""
     kind = values.get("tokenizer_class")
     if kind is not None and kind not in TOKENIZER_CLASSES:
         raise InputError(
             f"{path}: tokenizer_class is {kind!r}: only {', '.join(TOKENIZER_CLASSES)} are "
             "supported"
         )
-    check_fixed(values, FIXED_SETTINGS, f"{path}: ")
+    keys.TOKENIZER_CONFIG.check(values, path)
+
+
+def read_config_casing(values, path, has_file=False):
+    """Returns the Casing in the values of a tokenizer_config.json.
+
+    Args:
+      values: Dict of its values.
+      path: Path of the file.
+      has_file: Whether there is a tokenizer.json. With a class of BERT, transformers then
+        lowercases by default.
+
+    Raises:
+      InputError: If this project does not support the tokenizer, with the path.
+    """
+    check_config(values, path)
+    if has_file and values.get("tokenizer_class") and not follows_file(values):
+        values = {"do_lower_case": True} | values
     return get_casing(path, values)
 
 
-def read_tokenizer_casing(values, path):
+def read_tokenizer_casing(values, path, is_followed=True):
     """Returns the Casing in the values of a tokenizer.json.
 
-    Raises InputError with the path if this project does not support the tokenizer.
+    Args:
+      values: Dict of its values.
+      path: Path of the file.
+      is_followed: Whether its components count, besides the vocabulary.
+
+    Raises:
+      InputError: If this project does not support the tokenizer, with the path.
     """
-    normalizer = values.get("normalizer")
-    if not isinstance(normalizer, dict):
-        raise InputError(f"{path}: normalizer is {normalizer!r}: only {NORMALIZER} is supported")
-    check_fixed(normalizer, FIXED_NORMALIZER_SETTINGS, f"{path}: normalizer.")
-    return get_casing(path, normalizer, "lowercase")
+    keys.TOKENIZER.check(values, path)
+    if not is_followed:
+        return Casing(None, None, path)
+    if isinstance(values.get("model"), dict):
+        keys.TOKENIZER_MODEL.check(values["model"], path, "model.")
+    for name, known in (
+        ("normalizer", keys.TOKENIZER_NORMALIZER),
+        ("pre_tokenizer", keys.TOKENIZER_PRE_TOKENIZER),
+        ("post_processor", keys.TOKENIZER_POST_PROCESSOR),
+    ):
+        component = values.get(name)
+        only = " or ".join(known.fixed["type"])
+        if not isinstance(component, dict):
+            raise InputError(f"{path}: {name} is {component!r}: only {only} is supported")
+        if component.get("type") not in known.fixed["type"]:
+            raise InputError(
+                f"{path}: {name}.type is {component.get('type')!r:.80}: only {only} is supported"
+            )
+        known.check(component, path, f"{name}.")
+    _check_template(values["post_processor"], path)
+    return get_casing(path, values["normalizer"], "lowercase")
+
+
+def _check_template(values, path):
+    """Raises InputError if a post-processor adds other tokens than BERT's."""
+    for name, expected in (("single", SINGLE), ("pair", PAIR)):
+        if name not in values:
+            continue
+        found = []
+        for part in values[name]:
+            (content,) = part.values()
+            found.append((content["id"], content["type_id"]))
+        if found != expected:
+            tokens = " ".join(token for token, _ in found)
+            raise InputError(
+                f"{path}: post_processor.{name} is {tokens!r:.80}: only "
+                f"{' '.join(token for token, _ in expected)!r} is supported"
+            )
 
 
 def get_casing(path, values, lower_case="do_lower_case"):

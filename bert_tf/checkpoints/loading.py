@@ -13,7 +13,12 @@ import tensorflow as tf
 from bert_tf import variables
 from bert_tf.checkpoints import adapters
 from bert_tf.checkpoints.directory import ModelDirectory
-from bert_tf.checkpoints.tensors import StoredTensor, check_settings, original_tensors
+from bert_tf.checkpoints.tensors import (
+    StoredTensor,
+    check_settings,
+    check_unused,
+    original_tensors,
+)
 from bert_tf.errors import InputError
 
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
@@ -84,17 +89,19 @@ def load_pretrained(model, path, *, leave=(), layers=()):
 
     Raises:
       InputError: If there is no supported checkpoint at `path`, if it lacks an encoder variable, or
-        if a shape, or a known activation or number of heads, differs. Then, nothing is loaded.
+        if a shape, or a known activation or number of heads, differs, or if it contains tensors of
+        an encoder or a head that no model of this project has. Then, nothing is loaded.
     """
     checkpoint = open_checkpoint(path)
     sources = _match_variables(model, leave, layers)
     missing = _check_sources(sources, checkpoint, getattr(model, "encoder", model).config)
     loaded = [source for source in sources if source.name not in missing]
-    _assign_values(loaded, checkpoint)
     used = {part for source in loaded for part in source.parts}
-    unused = (
+    unused = [
         name for name in checkpoint.tensors.keys() - used if not (layers and _LAYER.match(name))
-    )
+    ]
+    check_unused(sorted(set(unused) - {*leave}), checkpoint.path)
+    _assign_values(loaded, checkpoint)
     return LoadReport(
         path=checkpoint.path,
         loaded=tuple(source.name for source in loaded),

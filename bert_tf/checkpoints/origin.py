@@ -76,6 +76,10 @@ class Origin:
         """
         return
 
+    def adapt_weights(self, directory, checkpoint):
+        """Returns the Checkpoint with the changes of further files in the directory."""
+        return checkpoint
+
     def describe_weights(self, directory, path):
         """Returns a description of weights that no origin recognized, for an error message."""
         return "no origin recognized it"

@@ -18,15 +18,72 @@ import re
 
 import numpy as np
 
-from bert_tf import files
+from bert_tf import files, notes
 from bert_tf.checkpoints.adapters import SCALE, A, B
-from bert_tf.checkpoints.file_keys import ADAPTER_CONFIG
-from bert_tf.checkpoints.huggingface_keys import canonical_name, to_huggingface_key
-from bert_tf.checkpoints.safetensors_file import open_file, to_bytes
+from bert_tf.checkpoints.file_keys import ORIGIN, TRAINING, FileKeys
+from bert_tf.checkpoints.folder import Folder
+from bert_tf.checkpoints.huggingface import HUGGING_FACE
+from bert_tf.checkpoints.huggingface_config import CONFIG_NAME as MODEL_CONFIG_NAME
+from bert_tf.checkpoints.huggingface_keys import TRANSPOSED, canonical_name, to_huggingface_key
+from bert_tf.checkpoints.huggingface_task import generic_labels
+from bert_tf.checkpoints.origin import Origin
 from bert_tf.checkpoints.tensors import StoredTensor, check_weights
 from bert_tf.errors import InputError
 from bert_tf.files import new_files, read_json_object
-from bert_tf.variables import EMBEDDING_PROJECTION, POOLER
+from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.variables import POOLER
+
+# adapter_config.json of PEFT.
+ADAPTER_CONFIG = FileKeys(
+    followed=(
+        "base_model_name_or_path",
+        "r",
+        "lora_alpha",
+        "rank_pattern",
+        "alpha_pattern",
+        "use_rslora",
+        "task_type",
+    ),
+    fixed={
+        "peft_type": ("LORA",),
+        "use_dora": (False,),
+        "lora_bias": (False,),
+        "fan_in_fan_out": (False,),
+        "use_qalora": (False,),
+        "ensure_weight_tying": (False,),
+        "init_lora_weights": (True, False, "gaussian", "orthogonal"),
+        "loftq_config": ({},),
+        "layer_replication": (),
+        "megatron_config": (),
+        "trainable_token_indices": (),
+        "target_parameters": (),
+        "alora_invocation_tokens": (),
+        "arrow_config": (),
+        "kasa_config": (),
+        "use_bdlora": (),
+        "monteclora_config": (),
+        "velora_config": (),
+    },
+    ignored={
+        "the names of the tensors show it": (
+            "target_modules",
+            "exclude_modules",
+            "layers_to_transform",
+            "layers_pattern",
+            "modules_to_save",
+            "bias",
+        ),
+        TRAINING: (
+            "lora_dropout",
+            "inference_mode",
+            "eva_config",
+            "corda_config",
+            "lora_ga_config",
+        ),
+        ORIGIN: ("peft_version", "revision", "auto_mapping"),
+        "without the setting that uses it": ("megatron_core", "qalora_group_size"),
+    },
+)
 
 CONFIG_NAME = "adapter_config.json"
 WEIGHTS_NAME = "adapter_model.safetensors"
@@ -42,9 +99,6 @@ TASK_TYPES = {
     "encoder": "FEATURE_EXTRACTION",
 }
 _MATRIX = re.compile(r"(.+)\.lora_(?:embedding_)?([AB])(?:\.weight)?")
-# Ends of the canonical names of matrices that are [out, in] in the file; embeddings are not, but
-# their adapters are.
-_TRANSPOSED = ("/kernel", EMBEDDING_PROJECTION)
 # Copies of modules_to_save that PEFT adds with bias="all".
 _COPY = re.compile(r"\.(original_module|modules_to_save)\.")
 
@@ -122,6 +176,82 @@ class PeftAdapter:
         }
 
 
+class Peft(Origin):
+    """PEFT: an adapter alone, whose base is another directory, or one next to its base."""
+
+    def find_outer_folder(self, directory, folder):
+        """See Origin. The base of an adapter alone, whose config and tokenizer it has."""
+        base = _find_base(directory)
+        return Folder.read(base) if base else None
+
+    def find_weights(self, directory):
+        """See Origin."""
+        return directory.folder.join(WEIGHTS_NAME) if _is_alone(directory) else None
+
+    def check_weights(self, directory, path):
+        """See Origin. Rejects an adapter without a local base."""
+        if _find_base(directory) is None:
+            config_path = directory.folder.join(CONFIG_NAME)
+            base = directory.read_json_object(config_path).get("base_model_name_or_path")
+            raise InputError(
+                f"{config_path}: the base model, {base!r}, is not a local directory; download it, "
+                "and merge both with run.convert_checkpoint --input=BASE "
+                f"--adapter={directory.folder.path}"
+            )
+
+    def read_weights(self, directory, path):
+        """See Origin. The weights of the base."""
+        if not (_is_alone(directory) and path == directory.folder.join(WEIGHTS_NAME)):
+            return None
+        return type(directory).open(_find_base(directory)).checkpoint
+
+    def adapt_weights(self, directory, checkpoint):
+        """See Origin. Merges the adapter in the directory."""
+        if directory.name is not None or not directory.folder.has_file(CONFIG_NAME):
+            return checkpoint
+        adapter = read(directory.folder.path)
+        notes.tell(f"{adapter.path}: merging the adapter into {checkpoint.path}")
+        return dataclasses.replace(
+            checkpoint, tensors=adapter.apply(checkpoint.tensors, checkpoint.path)
+        )
+
+    def read_task(self, directory):
+        """See Origin. The kind in adapter_config.json, if its head is not the base's."""
+        if not _is_alone(directory) or _find_base(directory) is None:
+            return None
+        adapter = directory.read(read, directory.folder.path)
+        kind = next((kind for kind, name in TASK_TYPES.items() if name == adapter.task_type), None)
+        base = HUGGING_FACE.read_task(directory)
+        head = adapter.tensors.get("output_bias")
+        if kind not in ("classifier", "token_classifier") or head is None:
+            return base
+        if base is not None and base.kind == kind and len(base.labels or ("",)) == len(head):
+            return base
+        labels = generic_labels(len(head)) if len(head) > 1 or kind != "classifier" else ()
+        return TaskMetadata(kind, None, None, labels, source=CONFIG_NAME)
+
+
+PEFT = Peft()
+
+
+def _is_alone(directory):
+    """Returns whether a ModelDirectory contains an adapter without its base."""
+    return (
+        directory.name is None
+        and directory.folder.has_file(CONFIG_NAME)
+        and not directory.folder.has_file(MODEL_CONFIG_NAME)
+    )
+
+
+def _find_base(directory):
+    """Returns the path of the base of an adapter alone; None if it is not a local directory."""
+    if not _is_alone(directory):
+        return None
+    config = directory.read_json_object(directory.folder.join(CONFIG_NAME))
+    base = config.get("base_model_name_or_path")
+    return base if isinstance(base, str) and base and files.at(base).is_dir() else None
+
+
 def read(folder):
     """Reads the PeftAdapter in a directory.
 
@@ -146,7 +276,7 @@ def read(folder):
             matrices.setdefault(match[1], {})[match[2]] = value
         elif not _is_copy(name, key, values):
             canonical = _get_canonical_name(name, path)
-            tensors[canonical] = value.T if canonical.endswith(_TRANSPOSED) else value
+            tensors[canonical] = value.T if canonical.endswith(TRANSPOSED) else value
     base = config.get("base_model_name_or_path")
     return PeftAdapter(
         path=folder,
@@ -165,9 +295,12 @@ def _read_tensors(path):
     """Returns the float32 arrays of a safetensors file by key, and its metadata."""
     if not files.at(path).exists():
         raise InputError(f"{path}: does not exist; save the adapter with safe_serialization=True")
-    with open_file(path) as file:
-        values = {key: check_weights(path, key, file.get_tensor(key)) for key in [*file.keys()]}
-        return values, file.metadata() or {}
+    from bert_tf.checkpoints.safetensors_file import open_file
+
+    file = open_file(path)
+    keys = file.keys()
+    values = {key: check_weights(path, key, file.get_tensor(key)) for key in keys}
+    return values, file.metadata() or {}
 
 
 def _is_copy(name, key, values):
@@ -204,7 +337,7 @@ def _get_update(module, pair, config, path):
         config.get("alpha_pattern"), module, config.get("lora_alpha", DEFAULT_ALPHA)
     )
     divisor = math.sqrt(rank) if config.get("use_rslora") else rank
-    if _get_canonical_name(f"{module}.weight", path).endswith((*_TRANSPOSED, "_embeddings")):
+    if _get_canonical_name(f"{module}.weight", path).endswith((*TRANSPOSED, "_embeddings")):
         return LowRank(alpha / divisor, pair["A"].T, pair["B"].T)
     return LowRank(alpha / divisor, pair["B"], pair["A"])
 
@@ -240,6 +373,8 @@ def write(folder, tensors, saved, *, kind, base):
     Returns:
       int. Size of the weights in bytes.
     """
+    from bert_tf.checkpoints.safetensors_file import to_bytes
+
     scopes = sorted(name.removesuffix(A) for name in tensors if name.endswith(A))
     modules = {scope: _get_module(f"{scope}/kernel") for scope in scopes}
     values = {}

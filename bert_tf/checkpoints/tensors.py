@@ -14,6 +14,12 @@ import numpy as np
 from bert_tf import variables
 from bert_tf.errors import InputError
 
+# Beginnings of the names of the encoder and the heads of transformers.
+_MODEL_SCOPES = ("bert/", "bert.", "classifier.", "qa_outputs.", "pre_classifier.")
+# Those that may be unused, and the ends of the names of an optimizer's state.
+_LEFTOVERS = ("cls/", "bert/embeddings/position_ids")
+_SLOTS = ("/adam_m", "/adam_v", "/lamb_m", "/lamb_v", "/Adam", "/Adam_1", "/m", "/v")
+
 
 @dataclasses.dataclass(frozen=True)
 class StoredTensor:
@@ -79,6 +85,25 @@ def check_settings(checkpoint, config, owner):
                 f"{checkpoint.path}: {name} is {value!r} in the checkpoint and "
                 f"{getattr(config, name)!r} in {owner}"
             )
+
+
+def check_unused(names, path):
+    """Raises InputError if a model without some tensors of a checkpoint computes something else.
+
+    The heads of other tasks, the pooler, and the state of an optimizer may be unused.
+
+    Args:
+      names: Canonical names of the tensors that the model does not have, or those of the file.
+      path: Path of the checkpoint.
+    """
+    for name in names:
+        is_leftover = name.startswith((*_LEFTOVERS, variables.POOLER)) or name.endswith(_SLOTS)
+        if is_leftover or not (name.startswith(_MODEL_SCOPES) or "adapter" in name):
+            continue
+        raise InputError(
+            f"{path}: contains {name}, which the model does not have; set the config of these "
+            "weights (num_hidden_layers, for example), or remove what other programs added"
+        )
 
 
 def check_config(checkpoint, config):

@@ -153,7 +153,7 @@ class LoadedModel:
             outputs.input_mask,
             self.metadata.sentence_pooling or "mean",
             self.metadata.normalize,
-        )
+        )[:, : self.metadata.truncate_dim]
 
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""

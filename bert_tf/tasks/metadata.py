@@ -15,6 +15,7 @@ from bert_tf.tasks.kind import check_unique
 
 TASK_FILE = "task.json"
 SENTENCE_POOLINGS = ("mean", "max", "cls")
+ACTIVATIONS = ("sigmoid",)
 GENERIC_LABEL = re.compile(r"LABEL_\d+")  # Name of a label without a name in transformers.
 _TYPE_NAMES = {
     str: "a name",
@@ -62,6 +63,9 @@ class TaskMetadata:
     # one of SENTENCE_POOLINGS; whether embeddings are divided by their L2 norm.
     sentence_pooling: str | None = None
     normalize: bool | None = None
+    truncate_dim: int | None = None  # Number of first elements of embeddings to keep.
+    # Function of the number of a classifier without labels, one of ACTIVATIONS, or None.
+    activation: str | None = None
     # Whether the tokenizer removes accents; None for `do_lower_case`. A value equal to
     # `do_lower_case` becomes None.
     strip_accents: bool | None = None
@@ -93,6 +97,7 @@ class TaskMetadata:
             ("kind", KINDS),
             ("window_pooling", ("mean", "max", None)),
             ("sentence_pooling", (*SENTENCE_POOLINGS, None)),
+            ("activation", (*ACTIVATIONS, None)),
         ):
             if getattr(self, name) not in choices:
                 raise InputError(

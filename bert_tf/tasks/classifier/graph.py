@@ -52,7 +52,8 @@ class ServedClassifier(Servable):
     def _answers(self, logits):
         """Returns the predictions for logits [B, L]."""
         if not self.metadata.labels:
-            return {"value": logits[:, 0]}
+            value = logits[:, 0]
+            return {"value": tf.sigmoid(value) if self.metadata.activation else value}
         names = tf.constant(self.metadata.labels)
         labels = tf.tile(names[tf.newaxis], [tf.shape(logits)[0], 1])
         if self.metadata.multi_label:

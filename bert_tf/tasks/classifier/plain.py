@@ -15,7 +15,10 @@ def answer(metadata, tokenizer, buckets, *texts):
     )
     was_cut = were_cut(rows)
     if not metadata.labels:
-        return {"value": logits[:, 0], "was_cut": was_cut}
+        value = logits[:, 0]
+        if metadata.activation:
+            value = 0.5 * (1 + np.tanh(0.5 * value))  # The sigmoid, without overflow.
+        return {"value": value, "was_cut": was_cut}
     names = encode_strings([metadata.labels] * len(rows), len(metadata.labels))
     if metadata.multi_label:
         return {

@@ -23,6 +23,7 @@ class Classifier(Kind):
         "window_pooling": None,
         "window_stride": None,
         "max_windows": None,
+        "activation": None,
     }
     may_give_number = True
 

@@ -37,7 +37,7 @@ class ServedEncoder(Servable):
                 features["input_mask"],
                 self.metadata.sentence_pooling,
                 self.metadata.normalize,
-            )
+            )[:, : self.metadata.truncate_dim]
         return {
             **outputs,
             "input_mask": features["input_mask"],

@@ -38,5 +38,5 @@ def answer(metadata, tokenizer, buckets, *texts):
     if metadata.sentence_pooling:
         response["sentence_embedding"] = pool_tokens(
             sequence, mask, metadata.sentence_pooling, metadata.normalize
-        )
+        )[:, : metadata.truncate_dim]
     return response

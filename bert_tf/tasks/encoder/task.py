@@ -17,6 +17,7 @@ class Encoder(Kind):
         "has_pooler": True,
         "sentence_pooling": None,
         "normalize": None,
+        "truncate_dim": None,
     }
     unused_variables = (POOLER,)
     per_position: ClassVar = {"sequence_output": -2}

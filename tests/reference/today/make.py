@@ -505,6 +505,7 @@ def peft_on_base(folder):
         make_tokenizer(vocabulary),
     )
     _make_peft("BertForSequenceClassification", {"r": 2}, folder).save_pretrained(folder)
+    edit(folder / "adapter_config.json", base_model_name_or_path="base")
     (folder / "README.md").unlink()
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
     return compute(folder, None, model=model)

@@ -1,0 +1,207 @@
+"""Presets of KerasHub: `config.json`, `model.weights.h5`, and the vocabulary in `assets/tokenizer`.
+
+Its kernels have BERT's layout, except those of attention: [H, N, D] for query, key, and value, and
+[N, D, H] for the output. Only the backbone is read; heads are in other files.
+"""
+
+import numpy as np
+
+from bert_tf import files, notes
+from bert_tf.checkpoints.file_keys import ORIGIN, TRAINING, FileKeys
+from bert_tf.checkpoints.origin import Casing, Origin
+from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_weights
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError, name_file
+
+CONFIG_NAME = "config.json"
+TOKENIZER_NAME = "tokenizer.json"
+WEIGHTS_NAME = "model.weights.h5"
+VOCABULARY_NAME = "assets/tokenizer/vocabulary.txt"
+KIND = "KerasHub preset"
+
+# config.json of a preset of KerasHub, and its object "config".
+PRESET = FileKeys(
+    followed=("config",),
+    fixed={"class_name": ("BertBackbone",)},
+    ignored={ORIGIN: ("module", "registered_name", "assets", "weights")},
+)
+PRESET_BACKBONE = FileKeys(
+    followed=(
+        "vocabulary_size",
+        "num_layers",
+        "num_heads",
+        "hidden_dim",
+        "intermediate_dim",
+        "max_sequence_length",
+        "num_segments",
+        "dropout",
+    ),
+    ignored={
+        ORIGIN: ("name",),
+        TRAINING: ("trainable",),
+        "the way of computing; this project sets its own": ("dtype",),
+    },
+)
+PRESET_METADATA = FileKeys(
+    ignored={
+        ORIGIN: ("keras_version", "keras_hub_version", "date_saved", "tasks"),
+        "the tensors show it": ("parameter_count",),
+    }
+)
+PRESET_TOKENIZER = FileKeys(
+    followed=("lowercase", "strip_accents"),
+    fixed={
+        "split": (True,),
+        "suffix_indicator": ("##",),
+        "oov_token": ("[UNK]",),
+        "special_tokens": (),
+        "special_tokens_in_strings": (False,),
+    },
+    ignored={
+        ORIGIN: ("name", "config_file", "vocabulary"),
+        TRAINING: ("trainable",),
+        "each call of this project sets its own": ("dtype", "sequence_length"),
+        "the vocabulary of BERT has no other splitting": ("split_on_cjk",),
+    },
+)
+
+# Keys of a backbone -> fields of BertConfig. Its activation is the tanh approximation of GELU.
+FIELDS = {
+    "vocabulary_size": "vocab_size",
+    "num_layers": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "hidden_dim": "hidden_size",
+    "intermediate_dim": "intermediate_size",
+    "max_sequence_length": "max_position_embeddings",
+    "num_segments": "type_vocab_size",
+}
+# Groups of the file -> canonical scopes.
+EMBEDDINGS = {
+    "reversible_embedding": "bert/embeddings/word_embeddings",
+    "position_embedding": "bert/embeddings/position_embeddings",
+    "embedding": "bert/embeddings/token_type_embeddings",
+}
+DENSE = ("kernel", "bias")
+NORM = ("gamma", "beta")
+LAYER = {
+    "_self_attention_layer/query_dense": ("attention/self/query", DENSE),
+    "_self_attention_layer/key_dense": ("attention/self/key", DENSE),
+    "_self_attention_layer/value_dense": ("attention/self/value", DENSE),
+    "_self_attention_layer/output_dense": ("attention/output/dense", DENSE),
+    "_self_attention_layer_norm": ("attention/output/LayerNorm", NORM),
+    "_feedforward_intermediate_dense": ("intermediate/dense", DENSE),
+    "_feedforward_output_dense": ("output/dense", DENSE),
+    "_feedforward_layer_norm": ("output/LayerNorm", NORM),
+}
+
+
+class KerasHub(Origin):
+    """KerasHub, whose presets contain files with the names of other origins."""
+
+    vocabulary_names = (VOCABULARY_NAME,)
+
+    def owns(self, directory):
+        """See Origin."""
+        return directory.name is None and directory.folder.has_file(WEIGHTS_NAME)
+
+    def find_config(self, directory, folder):
+        """See Origin."""
+        return folder.join(CONFIG_NAME) if self.owns(directory) else None
+
+    def read_config(self, directory, path):
+        """See Origin."""
+        if not self.owns(directory):
+            return None
+        values = directory.read_json_object(path)
+        PRESET.check(values, path)
+        backbone = values.get("config")
+        if not isinstance(backbone, dict):
+            raise InputError(f"{path}: contains no config of a backbone")
+        PRESET_BACKBONE.check(backbone, path, "config.")
+        settings = {FIELDS[key]: value for key, value in backbone.items() if key in FIELDS}
+        if "dropout" in backbone:
+            for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+                settings[name] = backbone["dropout"]
+        with name_file(path):
+            return BertConfig.from_dict(settings)
+
+    def read_casings(self, directory):
+        """See Origin. KerasHub folds more characters than BERT, which a note says."""
+        if not self.owns(directory) or not directory.folder.has_file(TOKENIZER_NAME):
+            return
+        path = directory.folder.join(TOKENIZER_NAME)
+        values = directory.read_json_object(path).get("config")
+        values = values if isinstance(values, dict) else {}
+        PRESET_TOKENIZER.check(values, path, "config.")
+        notes.tell(
+            f"{path}: texts are tokenized like those of the original BERT; KerasHub also folds "
+            "compatibility characters and splits some symbols differently, so a few texts have "
+            "other IDs there"
+        )
+        yield Casing(bool(values.get("lowercase")), bool(values.get("strip_accents")), path)
+
+    def find_weights(self, directory):
+        """See Origin."""
+        return directory.folder.join(WEIGHTS_NAME) if self.owns(directory) else None
+
+    def read_weights(self, directory, path):
+        """See Origin. All tensors are read, because they are in one file of HDF5."""
+        if not path.endswith(WEIGHTS_NAME) or not self.owns(directory):
+            return None
+        import h5py
+
+        with files.at(path).local_copy() as local:
+            try:
+                with h5py.File(local) as file:
+                    values = {}
+                    file.visititems(lambda name, item: _add(values, name, item))
+            except OSError as error:
+                raise InputError(f"{path}: is not HDF5, or is corrupted: {error}") from error
+        tensors = _rename(values, directory.config, path)
+        return Checkpoint(path, KIND, tensors)
+
+
+KERAS_HUB = KerasHub()
+
+
+def _add(values, name, item):
+    """Adds a data set of HDF5 to a dict of arrays."""
+    if hasattr(item, "shape"):
+        values[name] = np.asarray(item)
+
+
+def _rename(values, config, path):
+    """Returns the tensors by canonical name, a dict of StoredTensor.
+
+    Args:
+      values: Dict of name in the file to array.
+      config: BertConfig.
+      path: Path of the file, for error messages.
+    """
+    scopes = {f"layers/{group}/vars/0": name for group, name in EMBEDDINGS.items()}
+    groups = {
+        "layers/layer_normalization": ("bert/embeddings/LayerNorm", NORM),
+        "layers/dense": ("bert/pooler/dense", DENSE),
+    }
+    for number in range(config.num_hidden_layers):
+        layer = "layers/transformer_encoder" + (f"_{number}" if number else "")
+        for part, (scope, leaves) in LAYER.items():
+            groups[f"{layer}/{part}"] = (f"bert/encoder/layer_{number}/{scope}", leaves)
+    for group, (scope, leaves) in groups.items():
+        for index, leaf in enumerate(leaves):
+            scopes[f"{group}/vars/{index}"] = f"{scope}/{leaf}"
+    missing = next((name for name in scopes if name not in values), None)
+    unknown = next((name for name in values if name not in scopes), None)
+    if missing or unknown:
+        problem = f"lacks {missing}" if missing else f"contains {unknown}"
+        raise InputError(f"{path}: {problem}, unlike the backbone in {CONFIG_NAME}")
+    tensors = {}
+    for name, canonical in scopes.items():
+        value = check_weights(path, name, values[name])
+        if value.ndim == 3:  # [H, N, D], or [N, D, H] for the output of attention
+            is_output = "output_dense" in name
+            value = value.reshape([-1, value.shape[2]] if is_output else [value.shape[0], -1])
+        elif canonical.endswith("bias"):
+            value = value.reshape([-1])
+        tensors[canonical] = StoredTensor(list(value.shape), lambda value=value: value)
+    return tensors
