@@ -70,7 +70,7 @@ def run(settings):
 
 def load_export(config, tokenizer, dtype):
     """Exports an encoder with random weights, and loads the signature "ids" of the SavedModel."""
-    encoder = FastEncoder(config, Fast("unpadded"), dtype=DTYPE_POLICIES[dtype])
+    encoder = FastEncoder(config, Fast(remove_padding=True), dtype=DTYPE_POLICIES[dtype])
     metadata = TaskMetadata("encoder", config.max_position_embeddings, True)
     with tempfile.TemporaryDirectory() as folder:
         path, _ = saved_model.save(

@@ -65,7 +65,7 @@ def convert_model(config, settings, longest):
     """
     requests = dataclasses.replace(settings.requests, max_seq_length=longest)
     servable = create_servable(
-        config, requests, Fast("litert", last_where_read=True), static_length=True
+        config, requests, Fast(layer="litert", last_where_read=True), static_length=True
     )
     lengths = {*settings.lengths, *filter(settings.requests.max_seq_length.__ge__, LENGTHS)}
     return litert.convert(

@@ -71,7 +71,9 @@ COMMAND = script.Command(ServingSettings(), __name__)
 def run(settings):
     """Exports both models and measures requests; settings: ServingSettings."""
     config = read_config(settings.bert_config_file, settings.requests.max_seq_length)
-    servable = create_servable(config, settings.requests, Fast("unpadded", last_where_read=True))
+    servable = create_servable(
+        config, settings.requests, Fast(remove_padding=True, last_where_read=True)
+    )
     with tempfile.TemporaryDirectory() as folder:
         path, _ = saved_model.save(servable, os.path.join(folder, "ours"))
         signature = tf.saved_model.load(path).signatures["serving_default"]

@@ -11,17 +11,19 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from bert_tf.features import find_last
-from bert_tf.keras_model import KerasModel, check_values
+from bert_tf.keras_model import KerasModel
 from bert_tf.layers import (
     NO_SEEDS,
+    BatchContext,
     Embeddings,
     EncoderLayer,
+    LayerSeeds,
     MaskedLMHead,
     Projection,
     SeededDropout,
     WeightInitializer,
-    attention_bias,
 )
 from bert_tf.saved_objects import register
 
@@ -127,55 +129,9 @@ class BertEncoder(KerasModel, tf_keras.Model):
           InputError: If the sequence is longer than the position embeddings; in eager mode, if IDs
             are out of range.
         """
-        check_values(features, self.config)
-        bias = attention_bias(features["input_mask"], "positions" in features, self.is_causal)
-        embedding_seed, *layer_seeds = self.next_dropout_seeds(training)
-        x = self.embeddings(
-            features["input_ids"],
-            features["segment_ids"],
-            features.get("positions"),
-            embedding_seed,
-        )
-        states = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))]
-        attention = []
-        for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
-            x = self.compute_layer(
-                number,
-                layer,
-                states[-1],
-                bias,
-                seeds=seeds,
-                return_attention_scores=return_attention_scores,
-            )
-            if return_attention_scores:
-                x, maps = x
-                attention.append(maps)
-            states.append(self.stop_gradient(number + 1, x))
-        return self.collect(features, states, attention)
-
-    def compute_layer(self, number, layer, x, *batch, seeds=NO_SEEDS, **options):
-        """Computes one layer. Training techniques override this method.
-
-        Args:
-          number: int. Number of the layer, from 0.
-          layer: Layer to compute, of the class `layer_class`.
-          x: The layer's input.
-          *batch: Other inputs of the layer, the same for all layers of a batch.
-          seeds: Seeds of the layer's dropout.
-          **options: Other arguments of the layer.
-
-        Returns:
-          What the layer returns.
-        """
-        del number
-        return layer(x, *batch, seeds=seeds, **options)
-
-    def stop_gradient(self, number, x):
-        """Returns state `number` of a batch; 0 is the embeddings, n the output of layer n - 1."""
-        return tf.stop_gradient(x) if number == self.num_frozen_layers else x
-
-    def collect(self, features, states, attention):
-        """Returns the dict of `call` for 1 + L states [B, S, H], and L or no AttentionMaps."""
+        context = self.create_context(features, training, return_attention_scores)
+        states, attention = self.compute_states(features, context)
+        states = [context.to_sequences(state) for state in states]
         output = states[-1]
         if self.is_causal:
             output = tf.gather(output, self.find_pooled(features), batch_dims=1)  # [B, 1, H]
@@ -185,7 +141,63 @@ class BertEncoder(KerasModel, tf_keras.Model):
             "embedding_output": states[0],
             "encoder_outputs": states[1:],
         }
-        return {**encoded, "attention": attention} if attention else encoded
+        return {**encoded, "attention": attention} if return_attention_scores else encoded
+
+    def create_context(self, features, training, return_attention_scores=False):
+        """Creates the BatchContext of a batch; for the arguments, see `call`."""
+        return BatchContext.from_features(
+            features,
+            is_causal=self.is_causal,
+            is_training=training,
+            return_attention=return_attention_scores,
+        )
+
+    def compute_states(self, features, context):
+        """Computes the embeddings and the layers.
+
+        Args:
+          features: See `call`.
+          context: BatchContext from `create_context`.
+
+        Returns:
+          1 + L states [B, S, H], the embeddings and the output of each layer; and L AttentionMaps,
+          or none unless `context.return_attention`.
+        """
+        _check_values(features, self.config)
+        embedding_seed, *layer_seeds = self._next_dropout_seeds(context.is_training)
+        x = self.embeddings(
+            features["input_ids"], features["segment_ids"], context, seed=embedding_seed
+        )
+        states = [self._stop_gradient(0, tf.cast(x, self.compute_dtype))]
+        attention = []
+        last = len(self.encoder_layers) - 1
+        for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
+            layer_context = context.for_layer(seeds, is_last=number == last)
+            x = self.compute_layer(number, layer, states[-1], layer_context)
+            if context.return_attention:
+                x, maps = x
+                attention.append(maps)
+            states.append(self._stop_gradient(number + 1, x))
+        return states, attention
+
+    def compute_layer(self, number, layer, x, context):
+        """Computes one layer. Training techniques override this method.
+
+        Args:
+          number: int. Number of the layer, from 0.
+          layer: Layer to compute, of the class `layer_class`.
+          x: The layer's input.
+          context: BatchContext with the seeds of this use of the layer.
+
+        Returns:
+          What the layer returns.
+        """
+        del number
+        return layer(x, context)
+
+    def _stop_gradient(self, number, x):
+        """Returns state `number` of a batch; 0 is the embeddings, n the output of layer n - 1."""
+        return tf.stop_gradient(x) if number == self.num_frozen_layers else x
 
     def encode_positions(
         self,
@@ -242,17 +254,41 @@ class BertEncoder(KerasModel, tf_keras.Model):
         """Returns a new seed int64 [2] for a head's own dropout, or None when not training."""
         return self.dropout_generator.make_seeds(1)[:, 0] if training else None
 
-    def next_dropout_seeds(self, training):
-        """Returns a new seed for the embeddings, then three for each layer.
+    def _next_dropout_seeds(self, training):
+        """Returns a new seed for the embeddings, then the LayerSeeds of each layer.
 
-        None for each if not training.
+        Without training, these are None and NO_SEEDS.
         """
         num_layers = self.config.num_hidden_layers
         if not training:
             return [None, *[NO_SEEDS] * num_layers]
         seeds = tf.unstack(self.dropout_generator.make_seeds(1 + 3 * num_layers), axis=1)
-        return [seeds[0], *(seeds[1 + 3 * i : 4 + 3 * i] for i in range(num_layers))]
+        return [seeds[0], *(LayerSeeds(*seeds[1 + 3 * i : 4 + 3 * i]) for i in range(num_layers))]
 
     def create_masked_lm_head(self):
         """Creates the head that scores the vocabulary."""
         return MaskedLMHead(self.config, self.initializer, dtype=self.dtype_policy)
+
+
+def _check_values(features, config):
+    """Raises InputError if a batch is too long for a model, or has IDs out of range.
+
+    The length is compared with the number of positions. IDs are only checked in eager mode.
+
+    Args:
+      features: See bert_tf.features.
+      config: BertConfig of the model.
+    """
+    length = features["input_ids"].shape[1]
+    longest = config.max_position_embeddings
+    if length is not None and length > longest:
+        raise InputError(
+            f"the sequence length, {length}, is greater than max_position_embeddings, {longest}"
+        )
+    if not tf.executing_eagerly():
+        return
+    for name, limit in (("input_ids", config.vocab_size), ("segment_ids", config.type_vocab_size)):
+        ids = features[name]
+        invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= limit)) if limit else ()
+        if len(invalid):
+            raise InputError(f"{name} must be from 0 to {limit - 1}, but contain {int(invalid[0])}")

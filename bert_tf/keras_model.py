@@ -251,30 +251,6 @@ class KerasModel:
         return [*vars(self).get("_loss_means", {}).values(), *super().metrics]
 
 
-def check_values(features, config):
-    """Raises InputError if a batch is too long for a model, or has IDs out of range.
-
-    The length is compared with the number of positions. IDs are only checked in eager mode.
-
-    Args:
-      features: See bert_tf.features.
-      config: BertConfig of the model.
-    """
-    length = features["input_ids"].shape[1]
-    longest = config.max_position_embeddings
-    if length is not None and length > longest:
-        raise InputError(
-            f"the sequence length, {length}, is greater than max_position_embeddings, {longest}"
-        )
-    if not tf.executing_eagerly():
-        return
-    for name, limit in (("input_ids", config.vocab_size), ("segment_ids", config.type_vocab_size)):
-        ids = features[name]
-        invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= limit)) if limit else ()
-        if len(invalid):
-            raise InputError(f"{name} must be from 0 to {limit - 1}, but contain {int(invalid[0])}")
-
-
 def _list_layers(model):
     """Returns a model and the layers of this package inside it, outer ones first."""
     return [

@@ -24,27 +24,43 @@ TINY_GUARD = 1e-20  # Does the same without changing a bit of a normalizer of 1 
 TOTAL = "loss"
 
 
+def count_examples(features):
+    """Returns the number of examples in a part of a batch, packed or not, a float32 scalar."""
+    packed = features.get("sequence_weights")
+    if packed is None:
+        return tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32)
+    return tf.reduce_sum(packed)
+
+
 @dataclasses.dataclass(frozen=True)
 class Term:
-    """A weighted mean over the items of a batch: sum(items * counts) / (sum(counts) + guard).
+    """A weighted mean over the items of a batch: sum(items * weights) / (sum(weights) + guard).
+
+    Without weights, it is sum(items) / (num_items + guard).
 
     Attributes:
       name: str. Name of the reported loss. Terms with the same name add up and must have the same
         factor. A term named "loss" is reported only as part of the total.
       items: Function (outputs, features) -> float32, the loss of each item.
-      counts: Function features -> float32, the count of each item. It has the shape of the items,
-        or axes of size 1, over which the loss is a sum. A float32 scalar is the number of items
-        that count, all equally; the others are 0. An int n means that all items count equally, with
-        n items per example.
+      weights: Function features -> float32, the weight of each item, or None if all that are not 0
+        count equally. It has the shape of the items, or axes of size 1, over which the loss is a
+        sum. None for a function that always returns None.
+      num_items: Function features -> float32 scalar, the number of items without weights; by
+        default, one per example.
       factor: float. Weight of the reported loss in the total; 0 to report it only.
       guard: float. Added to the normalizer, so that a batch without items has loss 0.
     """
 
     name: str
     items: Callable
-    counts: Callable
+    weights: Callable | None = None
+    num_items: Callable = count_examples
     factor: float = 1.0
     guard: float = 0.0
+
+    def compute_weights(self, features):
+        """Returns the weights of the items of a part of a batch, or None if they are equal."""
+        return self.weights and self.weights(features)
 
 
 @register
@@ -94,11 +110,12 @@ class TotalLoss:
 
         The sums over the parts are the divisors for the batch.
         """
-        counts = (term.counts(features) for term in self.terms)
-        return [
-            _equal_counts(each, features) if isinstance(each, int) else tf.reduce_sum(each)
-            for each in counts
-        ]
+        divisors = []
+        for term in self.terms:
+            weights = term.compute_weights(features)
+            is_equal = weights is None
+            divisors.append(term.num_items(features) if is_equal else tf.reduce_sum(weights))
+        return divisors
 
     def partial_losses(self, outputs, features, normalizers):
         """Computes the contribution of one part of a batch to its losses.
@@ -115,9 +132,8 @@ class TotalLoss:
         losses_by_name = {name: [] for name in self._factors}
         for term, divisor in zip(self.terms, normalizers, strict=True):
             items = term.items(outputs, features)
-            counts = term.counts(features)
-            counts_equally = isinstance(counts, int) or len(counts.shape) == 0
-            total = tf.reduce_sum(items if counts_equally else items * counts)
+            weights = term.compute_weights(features)
+            total = tf.reduce_sum(items if weights is None else items * weights)
             losses_by_name[term.name].append(
                 total / (divisor + term.guard if term.guard else divisor)
             )
@@ -128,20 +144,6 @@ class TotalLoss:
             if factor != 0
         ]
         return {**losses, TOTAL: tf.add_n(weighted)}
-
-
-def _equal_counts(count, features):
-    """Returns the number of examples in a part of a batch, packed or not, times a count.
-
-    The result is a float32 scalar.
-    """
-    packed = features.get("sequence_weights")
-    examples = (
-        tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32)
-        if packed is None
-        else tf.reduce_sum(packed)
-    )
-    return examples if count == 1 else examples * count
 
 
 def create_pretraining_loss(sentence_label="next_sentence", token_loss="masked_lm"):
@@ -165,14 +167,14 @@ def create_pretraining_loss(sentence_label="next_sentence", token_loss="masked_l
       if there is a label, "next_sentence_loss" (mean over the sequences).
     """
     terms = [
-        Term(f"{token_loss}_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)
+        Term(
+            f"{token_loss}_loss", _masked_lm_items, get_prediction_weights, guard=EMPTY_BATCH_GUARD
+        )
     ]
     if sentence_label:
-        items, counts = (
-            functools.partial(function, sentence_label)
-            for function in (_sentence_items, sentence_counts)
-        )
-        terms.append(Term(f"{sentence_label}_loss", items, counts))
+        items = functools.partial(_sentence_items, sentence_label)
+        weights = functools.partial(get_sentence_weights, sentence_label)
+        terms.append(Term(f"{sentence_label}_loss", items, weights))
     return TotalLoss(*terms, source=("pretraining", sentence_label, token_loss))
 
 
@@ -188,13 +190,13 @@ def sentence_scores(name, outputs, features):
     )
 
 
-def sentence_counts(name, features):
-    """Returns the weights of packed sequences, float32 [N], 0 for missing ones; otherwise 1."""
+def get_sentence_weights(name, features):
+    """Returns the weights of packed sequences, float32 [N], 0 for missing ones; otherwise None."""
     weights = features.get(f"{name}_weights")
-    return 1 if weights is None else tf.reshape(weights, [-1])
+    return None if weights is None else tf.reshape(weights, [-1])
 
 
-def count_predictions(features):
+def get_prediction_weights(features):
     """Returns masked_lm_weights: 1 for predictions, 0 for padding predictions."""
     return features["masked_lm_weights"]
 
@@ -224,7 +226,9 @@ def create_span_loss(ignore_padding=False):
     return TotalLoss(
         *(
             Term(
-                TOTAL, functools.partial(_position_items, name, ignore_padding), lambda features: 2
+                TOTAL,
+                functools.partial(_position_items, name, ignore_padding),
+                num_items=lambda features: count_examples(features) * 2,
             )
             for name in ("start", "end")
         ),
@@ -265,19 +269,18 @@ def _token_entropies(outputs, features):
     )  # [B, S]
 
 
-def _count_sequences(features):
-    """Returns float32 [B, K] for packed rows, 0 for missing sequences.
-
-    For other batches, returns 1: one item per example.
-    """
-    return features.get("sequence_weights", 1)
+def _get_sequence_weights(features):
+    """Returns float32 [B, K] for packed rows, 0 for missing sequences; otherwise None."""
+    return features.get("sequence_weights")
 
 
 def _count_labels(features):
-    return features.get("sequence_weights", features["label_ids"].shape[-1])
+    num_labels = features["label_ids"].shape[-1]
+    num_examples = count_examples(features)
+    return num_examples if num_labels == 1 else num_examples * num_labels
 
 
-def _count_labeled_tokens(features):
+def _get_token_weights(features):
     return tf.cast(features["label_ids"] >= 0, tf.float32)
 
 
@@ -288,7 +291,7 @@ pretraining_loss = create_pretraining_loss()
 
 # Cross entropy of logits [B, classes] against int32 [B].
 classification_loss = TotalLoss(
-    Term(TOTAL, _cross_entropies, _count_sequences), source=["classification"]
+    Term(TOTAL, _cross_entropies, _get_sequence_weights), source=["classification"]
 )
 
 
@@ -307,22 +310,24 @@ def create_weighted_classification_loss(class_weights):
         )
 
     return TotalLoss(
-        Term(TOTAL, weighted, _count_sequences),
+        Term(TOTAL, weighted, _get_sequence_weights),
         source=["weighted_classification", list(class_weights)],
     )
 
 
 # Squared difference of logits [B, 1] from float32 [B].
 regression_loss = TotalLoss(
-    Term(TOTAL, _squared_differences, _count_sequences), source=["regression"]
+    Term(TOTAL, _squared_differences, _get_sequence_weights), source=["regression"]
 )
 # Binary cross entropy of logits [B, labels] against 0 or 1, int32 [B, labels]; mean over labels
 # too.
-multi_label_loss = TotalLoss(Term(TOTAL, _label_entropies, _count_labels), source=["multi_label"])
+multi_label_loss = TotalLoss(
+    Term(TOTAL, _label_entropies, _get_sequence_weights, _count_labels), source=["multi_label"]
+)
 # Cross entropy of logits [B, S, labels] against int32 [B, S]; mean over labeled tokens. Tokens with
 # a negative label, such as padding, do not count. A batch without labeled tokens has loss 0.
 token_classification_loss = TotalLoss(
-    Term(TOTAL, _token_entropies, _count_labeled_tokens, guard=TINY_GUARD),
+    Term(TOTAL, _token_entropies, _get_token_weights, guard=TINY_GUARD),
     source=["token_classification"],
 )
 

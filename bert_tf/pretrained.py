@@ -123,7 +123,11 @@ def _create_encoder(encoder_class, directory, config, fast, dtype, seed, **argum
         )
     if fast and encoder_class is BertEncoder:
         return FastEncoder(
-            config, Fast("unpadded", last_where_read=True), seed=seed, dtype=dtype, **arguments
+            config,
+            Fast(remove_padding=True, last_where_read=True),
+            seed=seed,
+            dtype=dtype,
+            **arguments,
         )
     return encoder_class(config, seed=seed, dtype=dtype, **arguments)
 

@@ -37,7 +37,7 @@ def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separa
         `files.check_text`.
       OSError: If the file cannot be read.
     """
-    with _add_path_to_errors(path), _open(path) as (stored, text):
+    with add_path_to_errors(path), _open(path) as (stored, text):
         text.seek(start)
         remaining = stop - start
         rest = b""
@@ -70,7 +70,7 @@ def count_bytes(path):
 
     Raises the errors of `read_blocks`.
     """
-    with _add_path_to_errors(path):
+    with add_path_to_errors(path):
         if not path.endswith(".gz"):
             return files.at(path).size()
         with _open(path) as (_, text):
@@ -125,7 +125,8 @@ def _open(path):
 
 
 @contextlib.contextmanager
-def _add_path_to_errors(path):
+def add_path_to_errors(path):
+    """Adds the path of a file to errors of reading and decompressing it in a context."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

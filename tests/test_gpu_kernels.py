@@ -237,11 +237,11 @@ def one_device():
 @pytest.mark.parametrize(
     ("dtype", "optimizer", "accumulate_steps", "options"),
     [
-        ("float32", "adamw", 1, {"layers": "unpadded"}),
+        ("float32", "adamw", 1, {"remove_padding": True}),
         ("float32", "lamb", 1, {}),
-        ("mixed_float16", "adamw", 2, {"layers": "unpadded", "recompute": True}),
+        ("mixed_float16", "adamw", 2, {"remove_padding": True, "recompute": True}),
         ("mixed_float16", "adamw", 1, {"vocabulary_multiple": 8}),
-        ("mixed_bfloat16", "adamw", 1, {"layers": "unpadded", "vocabulary_multiple": 8}),
+        ("mixed_bfloat16", "adamw", 1, {"remove_padding": True, "vocabulary_multiple": 8}),
     ],
 )
 def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_device):
@@ -283,7 +283,7 @@ def test_fine_tuning_steps(tuned, number, one_device):
         kind,
         num_labels,
         dtype=DTYPES[number],
-        layers="padded" if length else "unpadded",
+        remove_padding=not length,
     )
     features = {**inputs(length, kind), **more_features(length)}
     assert (
@@ -299,7 +299,7 @@ def test_steps_with_causal_attention_and_a_bilstm(tuned, has_bilstm, one_device)
     kind, num_labels, more_features, loss = tuned
     config = dataclasses.replace(CONFIG, attention="causal", bilstm_head=has_bilstm)
     make_model = functools.partial(
-        task_model, kind, num_labels, config, layers="unpadded", last_where_read=True
+        task_model, kind, num_labels, config, remove_padding=True, last_where_read=True
     )
     features = {**inputs(None), **more_features(None)}
     assert find_problems(training_step(one_device, make_model, loss, features)) == set()
@@ -316,12 +316,12 @@ def test_served_models(kind, tmp_path):
     kind, num_labels = SERVED_AS[kind]
     from_texts, from_ids = (
         SERVABLES[kind](
-            task_model(kind, num_labels, layers=layers),
+            task_model(kind, num_labels, remove_padding=not is_static),
             tokenizer,
             metadata(kind, num_labels),
-            static_length=layers == "padded",
+            static_length=is_static,
         )
-        for layers in ("unpadded", "padded")
+        for is_static in (False, True)
     )
     texts = {
         name: tf.TensorSpec(shape, tf.string) for name, shape in from_texts.text_inputs.items()

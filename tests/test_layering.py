@@ -22,13 +22,13 @@ ORDER = """
 bert_tf.errors bert_tf.notes bert_tf.processor bert_tf.tensorflow_messages bert_tf.variables
 bert_tf.files bert_tf.saved_objects bert_tf.checkpoints.huggingface_config
 bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization bert_tf.optimization
-bert_tf.losses bert_tf.analysis bert_tf.tasks
+bert_tf.losses bert_tf.tasks
 bert_tf.tasks.<kind>
 bert_tf.keras_model bert_tf.checkpoints
 bert_tf.encoder
 bert_tf.models bert_tf.fast
 bert_tf.pretrained bert_tf.techniques bert_tf.tasks.<kind>.graph
-bert_tf.compression bert_tf.serving
+bert_tf.techniques.compression bert_tf.serving
 bert_tf bert_tf.cli
 data_prep data_prep.compilation data_prep.processes data_prep.reading
 data_prep.records data_prep.tables data_prep.vocabulary
@@ -68,6 +68,7 @@ LATE_IMPORTS = {
     },
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
+    "data_prep.tables.records": {"pyarrow"},  # An optional package.
     "data_prep.pretraining.job": {"data_prep.pretraining.beam_runner"},
     # A process imports TensorFlow with its first shard.
     "data_prep.pretraining.shards": {"bert_tf.tokenization"},

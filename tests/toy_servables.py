@@ -45,9 +45,14 @@ def make_model(name, **options):
     }[name]()
 
 
-def make_servable(name, tokenizer, layers="unpadded", static_length=False, **changes):
+def make_servable(name, tokenizer, layer="matrix", static_length=False, **changes):
     """Creates the served model of a task; `changes`: fields of its TaskMetadata."""
-    model = make_model(name, layers=layers, last_where_read=True)  # as exports are made
+    model = make_model(  # as exports are made
+        name,
+        layer=layer,
+        remove_padding=layer == "matrix" and not static_length,
+        last_where_read=True,
+    )
     metadata = dataclasses.replace(METADATA[name], **changes)
     return SERVABLES[metadata.kind](model, tokenizer, metadata, static_length=static_length)
 

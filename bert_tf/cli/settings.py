@@ -52,7 +52,7 @@ def setting(
       help_text: Meaning, unit, and constraints.
       lower, upper: Inclusive bounds of a number, or of each number of a tuple; None for none. All
         must be finite.
-      most: Maximum absolute value of an integer without bounds; not shown by --help.
+      most: Maximum absolute value of a number without bounds; not shown by --help.
       choices: Allowed values of a str.
       repeated: Whether the flag of a tuple of str is repeated for each, instead of using commas.
       needs: Condition, or tuple of conditions, without which only the default is allowed.
@@ -249,16 +249,18 @@ def _check_bounds(field, value):
     if value is None:
         return
     for number in value if isinstance(value, tuple) else (value,):
-        if type(number) is int:
-            most = field.metadata["most"]
-            lower = -most - 1 if lower is None else lower
-            upper = most if upper is None else upper
         if lower is not None and not number >= lower:
             raise InputError(f"must be at least {lower}", field.name, number)
         if upper is not None and not number <= upper:
             raise InputError(f"must be at most {upper}", field.name, number)
         if isinstance(number, float) and not math.isfinite(number):
             raise InputError("must be a finite number", field.name, number)
+        if type(number) in (int, float):
+            most = field.metadata["most"]
+            if lower is None and number < -most - 1:
+                raise InputError(f"must be at least {-most - 1}", field.name, number)
+            if upper is None and number > most:
+                raise InputError(f"must be at most {most}", field.name, number)
     if choices is not None and value not in choices:
         raise InputError(f"must be one of {', '.join(choices)}", field.name, value)
 

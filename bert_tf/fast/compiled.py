@@ -23,13 +23,12 @@ TOKENS_MULTIPLE = 32
 class CompiledLayer(FastLayer):
     """A FastLayer that runs the element-wise work of training as compiled blocks."""
 
-    def activate(self, x, training):
-        """Applies the intermediate projection to x [T, H]; compiles its activation in training."""
-        if not training or self.intermediate.activation == "linear":
-            return self.intermediate(x)
-        return get_activation_block(self.intermediate.activation)(
-            self.intermediate(x, activated=False)
-        )
+    def feed_forward(self, x, context):
+        """Applies the feed-forward network to x [T, H]; compiles its activation in training."""
+        if not context.is_training or self.intermediate.activation == "linear":
+            return super().feed_forward(x, context)
+        activate = get_activation_block(self.intermediate.activation)
+        return self.output_projection(activate(self.intermediate(x, activated=False)))
 
     def add_and_normalize(self, y, x, norm, drop):
         """Returns norm(drop(y) + x), all [T, H], in training as one compiled block."""

@@ -10,9 +10,9 @@ import math
 
 import tensorflow as tf
 
-from bert_tf.fast.layers import FastLayer, compute_probabilities, take_bias
-from bert_tf.fast.layout import flatten
-from bert_tf.layers import NO_SEEDS, AttentionMaps
+from bert_tf.fast.layers import FastAttention, FastLayer
+from bert_tf.fast.layout import take
+from bert_tf.layers import AttentionMaps
 from bert_tf.layers.basic import LAYER_NORM_EPSILON
 
 # u = GELU_SCALE (x + GELU_CUBIC x^3)
@@ -23,72 +23,82 @@ SCORES = "bqnd,bknd->bnqk"
 CONTEXT = "bnqk,bknd->bqnd"
 
 
-class EinsumLayer(FastLayer):
-    """A FastLayer whose heads stay where the projections put them.
+class EinsumAttention(FastAttention):
+    """A FastAttention whose heads stay where the projections put them, [B, S, N, D].
 
-    Query, key, and value come from three products, and are [B, S, N, D] each.
+    Query, key, and value come from three products.
     """
 
-    def call(self, x, layout, bias, seeds=NO_SEEDS, at=None, return_attention_scores=False):
-        """Transforms a batch.
-
-        Args:
-          x: [B, S, H].
-          layout: SequenceLayout.
-          bias, seeds, return_attention_scores: See EncoderLayer.
-          at: int32 [B, P], each in [0, S). Positions to compute; None for all.
-
-        Returns:
-          [B, S, H], or [B * P, H] with `at`; and AttentionMaps if requested.
-        """
-        query, key, value = self._project_to_heads(x)
-        num_queries = layout.sequence_length
-        tokens = layout.tokens
-        if at is not None:
-            query = take(query, at)
-            bias = take_bias(bias, at)
-            x = flatten(take(x, at))
-            num_queries = tf.shape(at)[1]
-            tokens = flatten
-        drops = self.draw(x, num_queries, layout, seeds)
-        is_training = drops.probabilities is not None
-        query = query * query.shape[-1] ** -0.5
-        if return_attention_scores:
-            scores = tf.einsum(SCORES, query, key)
-            maps = AttentionMaps(scores, compute_probabilities(scores, bias, is_training))
-        attended = tokens(self._join_heads(attend(query, key, value, bias, drops.probabilities)))
-        x = self.add_and_normalize(attended, x, self.attention_norm, drops.attended)
-        inner = self.activate(x, is_training)
-        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, drops.output)
-        return (x, maps) if return_attention_scores else x
-
-    def _project_to_heads(self, x):
+    def project_to_heads(self, x, context):
         """Projects x [B, S, H] to query, key, and value, [B, S, N, D] each."""
-        qkv = self.attention.qkv
-        heads = [self.attention.num_heads, self.attention.head_width]
-        kernel = merge_kernel(qkv)
-        kernels = tf.unstack(tf.reshape(kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
-        biases = tf.unstack(tf.reshape(qkv.bias, [3, *heads]))
+        del context
+        heads = [self.num_heads, self.head_width]
+        kernel = tf.reshape(merge_kernel(self.qkv), [x.shape[-1], 3, *heads])
+        kernels = tf.unstack(kernel, axis=1)  # [H, N, D] each
+        biases = tf.unstack(tf.reshape(self.qkv.bias, [3, *heads]))
         return [
             project_to_heads(x, tf.cast(kernel, x.dtype)) + tf.cast(bias, x.dtype)
             for kernel, bias in zip(kernels, biases, strict=True)
         ]
 
-    def _join_heads(self, context):
-        """Projects the outputs of the heads [B, S, N, D] to [B, S, H]."""
-        projection = self.attention_output
-        kernel = tf.cast(merge_kernel(projection), context.dtype)
-        kernel = tf.reshape(kernel, [*context.shape[2:], kernel.shape[-1]])  # [N, D, H]
-        return tf.einsum("bsnd,ndh->bsh", context, kernel) + tf.cast(projection.bias, context.dtype)
+    def attend(self, query, key, value, context):
+        """Computes the outputs of the heads.
 
-    def activate(self, x, training):
-        """Applies the intermediate projection to x.
+        Args:
+          query, key, value: [B, S, N, D].
+          context: FastContext with a SequenceLayout.
+
+        Returns:
+          [B, S, N, D], or [B, P, N, D] with `context.at`; and AttentionMaps if requested, or None.
+        """
+        if context.at is not None:
+            query = take(query, context.at)
+        drop = self.draw(context)
+        query = query * self.head_width**-0.5
+        maps = None
+        if context.return_attention:
+            scores = tf.einsum(SCORES, query, key)
+            maps = AttentionMaps(scores, self.softmax(scores, context))
+        return attend(query, key, value, context.query_bias, drop), maps
+
+    def draw(self, context):
+        """Draws the Drop of the probabilities of the queries in use; None when not training."""
+        if not context.is_training:
+            return None
+        layout = context.layout
+        length = layout.sequence_length
+        num_queries = length if context.at is None else tf.shape(context.at)[1]
+        shape = tf.stack([layout.batch_size, self.num_heads, num_queries, length])
+        return layout.draw(self.dropout.rate, shape, context.seeds.probabilities)
+
+
+class EinsumLayer(FastLayer):
+    """A FastLayer of [B, S, H], whose heads stay where the projections put them."""
+
+    attention_class = EinsumAttention
+
+    def attend(self, x, context):
+        """Computes multi-head self-attention; see EncoderLayer.
+
+        It does not join the outputs of the heads before their projection, for which XLA would copy
+        them.
+        """
+        heads, maps = self.attention.call(x, context)  # [B, S, N, D]
+        projection = self.attention_output
+        kernel = tf.cast(merge_kernel(projection), heads.dtype)
+        kernel = tf.reshape(kernel, [*heads.shape[2:], kernel.shape[-1]])  # [N, D, H]
+        joined = tf.einsum("bsnd,ndh->bsh", heads, kernel) + tf.cast(projection.bias, heads.dtype)
+        return context.to_rows(joined), maps
+
+    def feed_forward(self, x, context):
+        """Applies the feed-forward network to x.
 
         In 16 bits, the gradient of "gelu" keeps only its input.
         """
-        if not training or x.dtype == tf.float32 or self.intermediate.activation != "gelu":
-            return super().activate(x, training)
-        return gelu_from_input(self.intermediate(x, activated=False))
+        is_gelu = self.intermediate.activation == "gelu"
+        if not context.is_training or x.dtype == tf.float32 or not is_gelu:
+            return super().feed_forward(x, context)
+        return self.output_projection(gelu_from_input(self.intermediate(x, activated=False)))
 
     def add_and_normalize(self, y, x, norm, drop):
         """Returns norm(drop(y) + x).
@@ -111,15 +121,6 @@ def merge_kernel(projection):
     for hook in projection.hooks:
         kernel = hook.kernel(kernel)
     return kernel
-
-
-def take(x, at):
-    """Selects the positions `at`, int32 [B, P], of x [B, S, ...], and returns [B, P, ...].
-
-    It is a product, because the gradient of a gather is a scatter.
-    """
-    selected = tf.one_hot(at, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
-    return tf.einsum("bps,bs...->bp...", selected, x)
 
 
 @tf.custom_gradient

@@ -5,20 +5,18 @@ import dataclasses
 import tensorflow as tf
 
 from bert_tf.encoder import BertEncoder, PositionOutputs
+from bert_tf.errors import InputError
 from bert_tf.fast.compiled import TOKENS_MULTIPLE, CompiledLayer
+from bert_tf.fast.context import FastContext
 from bert_tf.fast.dropout import PackedDropout
 from bert_tf.fast.einsum import EinsumLayer
 from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead, LiteRTLayer
 from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
-from bert_tf.keras_model import check_values
-from bert_tf.layers import NO_SEEDS, attention_bias
 from bert_tf.saved_objects import register, set_untracked
 
 LAYERS = {
-    "padded": FastLayer,
-    "unpadded": FastLayer,
+    "matrix": FastLayer,
     "compiled": CompiledLayer,
-    "unpadded_compiled": CompiledLayer,
     "einsum": EinsumLayer,
     "litert": LiteRTLayer,
 }
@@ -29,28 +27,43 @@ class Fast:
     """The accelerations of a FastEncoder.
 
     Attributes:
-      layers: str. How layers are computed, one of LAYERS:
-        padded: As matrices of all positions.
-        unpadded: Only on non-padding tokens. Outputs at tokens stay the same, those at padding
-          become zero. Shapes then depend on the batch's values: not for TPUs or XLA.
-        compiled: As padded; in training, XLA compiles the element-wise work of a layer and of its
+      layer: str. How a layer is computed, one of LAYERS:
+        matrix: On a matrix of tokens.
+        compiled: As matrix; in training, XLA compiles the element-wise work of a layer and of its
           gradient, which is faster on a CPU; see bert_tf.fast.compiled.
-        unpadded_compiled: Both. Outputs at padding are then not all zero.
-        einsum: As XLA compiles them best for TPUs and GPUs; slower on a CPU.
+        einsum: As XLA compiles it best for TPUs and GPUs; slower on a CPU.
         litert: For conversion to LiteRT.
+      remove_padding: Compute layers only on non-padding tokens. Outputs at tokens stay the same,
+        those at padding become zero, except some after training with "compiled". Shapes then depend
+        on the batch's values: not for TPUs or XLA. Only for the layers "matrix" and "compiled".
       last_where_read: Compute the last layer only at the positions that a task model reads.
       recompute: In training, keep only each layer's output and recompute its other activations in
         the backward pass (activation checkpointing): less memory for about a third more work.
       one_hot: See FastEmbeddings.
       vocabulary_multiple, float32_scores: See FastMaskedLMHead.
+
+    Raises:
+      InputError: If the layer does not exist, or cannot be combined with `remove_padding`.
     """
 
-    layers: str = "padded"
+    layer: str = "matrix"
+    remove_padding: bool = False
     last_where_read: bool = False
     recompute: bool = False
     one_hot: bool = False
     vocabulary_multiple: int = 1
     float32_scores: bool = False
+
+    def __post_init__(self):
+        if self.layer not in LAYERS:
+            raise InputError(f"must be one of {', '.join(LAYERS)}", "layer", self.layer)
+        if self.remove_padding and self.layer in ("einsum", "litert"):
+            raise InputError(
+                f"cannot be combined with `layer`={self.layer}, whose shapes are static; choose "
+                '"matrix" or "compiled"',
+                "remove_padding",
+                True,
+            )
 
 
 @register
@@ -73,10 +86,10 @@ class FastEncoder(BertEncoder):
 
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
         # The constructor of BertEncoder, which calls Keras's, creates the layers.
-        set_untracked(self, fast=fast, layer_class=LAYERS[fast.layers])
+        set_untracked(self, fast=fast, layer_class=LAYERS[fast.layer])
         super().__init__(config, seed=seed, dtype=dtype, name=name)
-        self.has_static_shapes = not fast.layers.startswith("unpadded")
-        self.embeddings.one_hot = fast.one_hot or fast.layers == "litert"
+        self.has_static_shapes = not fast.remove_padding
+        self.embeddings.one_hot = fast.one_hot or fast.layer == "litert"
 
     def get_config(self):
         """Returns the arguments of the constructor, for Keras."""
@@ -87,22 +100,33 @@ class FastEncoder(BertEncoder):
         """Creates the encoder from the result of `get_config`."""
         return super().from_config({**config, "fast": Fast(**config["fast"])})
 
-    def call(self, features, training=False, return_attention_scores=False):
-        """Encodes a batch; see BertEncoder."""
-        layout = self._layout(features, training)
-        states, attention = self._compute_states(
-            features, layout, training, return_attention_scores
-        )
-        return self.collect(features, [layout.sequences(state) for state in states], attention)
+    def create_context(self, features, training, return_attention_scores=False, at=None):
+        """Creates the FastContext of a batch.
 
-    def compute_layer(self, number, layer, x, *batch, seeds=NO_SEEDS, **options):
+        Args:
+          features, training, return_attention_scores: See BertEncoder.
+          at: int32 [B, P]. Positions at which to compute the last layer; None for all.
+        """
+        layout = self._create_layout(features["input_mask"], training)
+        return FastContext.from_features(
+            features,
+            is_causal=self.is_causal,
+            is_training=training,
+            return_attention=return_attention_scores,
+            layout=layout,
+            at=at,
+        )
+
+    def compute_layer(self, number, layer, x, context):
         """Computes one layer, with `recompute` by activation checkpointing; see BertEncoder."""
+        if context.at is not None:
+            # Not called through Keras, whose scopes name operations: the last bits after oneDNN's
+            # fusion depend on names.
+            layer = layer.call
         compute = super().compute_layer
-        if not self.fast.recompute or seeds[0] is None:
-            return compute(number, layer, x, *batch, seeds=seeds, **options)
-        return tf.recompute_grad(
-            lambda x: compute(number, layer, x, *batch, seeds=seeds, **options)
-        )(x)
+        if not (self.fast.recompute and context.is_training):
+            return compute(number, layer, x, context)
+        return tf.recompute_grad(lambda x: compute(number, layer, x, context))(x)
 
     def encode_positions(
         self,
@@ -120,9 +144,7 @@ class FastEncoder(BertEncoder):
         first = self.find_pooled(features, pooled_positions)
         # [B, 1 + P] or [B, K + P].
         at = first if positions is None else tf.concat([first, positions], axis=1)
-        states, _ = self._compute_states(
-            features, self._layout(features, training), training, at=at
-        )
+        states, _ = self.compute_states(features, self.create_context(features, training, at=at))
         output = tf.reshape(states[-1], [*tf.unstack(tf.shape(at)), self.config.hidden_size])
         num_pooled = tf.shape(first)[1]
         pooled = self.pooler(tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size]))
@@ -139,48 +161,11 @@ class FastEncoder(BertEncoder):
             dtype=self.dtype_policy,
         )
 
-    def _layout(self, features, training):
+    def _create_layout(self, input_mask, training):
         """Creates the Layout of a batch."""
-        if self.fast.layers == "einsum":
-            return SequenceLayout(features["input_mask"])
-        if self.has_static_shapes:
-            return Layout(features["input_mask"])
-        is_compiled = training and self.layer_class is CompiledLayer
-        return UnpaddedLayout(features["input_mask"], TOKENS_MULTIPLE if is_compiled else 1)
-
-    def _compute_states(self, features, layout, training, return_attention_scores=False, at=None):
-        """Computes the embeddings and the layers.
-
-        Args:
-          features, training, return_attention_scores: See `call`.
-          layout: Layout of the batch.
-          at: int32 [B, P]. Positions at which to compute the last layer; None for all.
-
-        Returns:
-          1 + L states [T, H], the last one [B * P, H] with `at`; and L or no AttentionMaps.
-        """
-        check_values(features, self.config)
-        bias = attention_bias(features["input_mask"], "positions" in features, self.is_causal)
-        embedding_seed, *layer_seeds = self.next_dropout_seeds(training)
-        x = self.embeddings(
-            features["input_ids"],
-            features["segment_ids"],
-            layout,
-            features.get("positions"),
-            embedding_seed,
-        )
-        states = [self.stop_gradient(0, tf.cast(x, self.compute_dtype))]
-        attention = []
-        for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
-            options = {"return_attention_scores": return_attention_scores}
-            if at is not None and number == len(self.encoder_layers) - 1:
-                # Not called through Keras, whose scopes name operations: the last bits after
-                # oneDNN's fusion depend on names.
-                layer = layer.call
-                options = {"at": at}
-            x = self.compute_layer(number, layer, states[-1], layout, bias, seeds=seeds, **options)
-            if return_attention_scores:
-                x, maps = x
-                attention.append(maps)
-            states.append(self.stop_gradient(number + 1, x))
-        return states, attention
+        if self.fast.layer == "einsum":
+            return SequenceLayout(input_mask)
+        if not self.fast.remove_padding:
+            return Layout(input_mask)
+        is_compiled = training and self.fast.layer == "compiled"
+        return UnpaddedLayout(input_mask, TOKENS_MULTIPLE if is_compiled else 1)

@@ -7,13 +7,10 @@ Shape legend: B batch, S sequence, P positions, T tokens, H hidden, N heads, D h
 vocabulary.
 """
 
-import typing
-
 import tensorflow as tf
 
-from bert_tf.fast.dropout import Drop
-from bert_tf.fast.layout import flatten
-from bert_tf.layers import NO_SEEDS, AttentionMaps, Embeddings, EncoderLayer, MaskedLMHead
+from bert_tf.fast.layout import gather_rows
+from bert_tf.layers import Embeddings, EncoderLayer, MaskedLMHead, SelfAttention
 
 
 class FastEmbeddings(Embeddings):
@@ -27,21 +24,21 @@ class FastEmbeddings(Embeddings):
 
     one_hot = False
 
-    def call(self, input_ids, segment_ids, layout, positions=None, seed=None):
+    def call(self, input_ids, segment_ids, context, seed=None):
         """Embeds a batch.
 
         Args:
-          input_ids, segment_ids, positions, seed: See Embeddings.
-          layout: Layout of the batch.
+          input_ids, segment_ids, seed: See Embeddings.
+          context: FastContext.
 
         Returns:
           float32 [T, H].
         """
-        x = self.layer_norm(
-            layout.tokens(self.sum(input_ids, segment_ids, positions, layout.sequence_length))
-        )
-        if seed is not None:
-            x = layout.draw_for(x, self.dropout.rate, seed)(x)
+        layout = context.layout
+        x = self.sum(input_ids, segment_ids, context.positions, layout.sequence_length)
+        x = self.layer_norm(layout.tokens(x))
+        if context.is_training:
+            x = layout.draw_rows(self.dropout.rate, tf.shape(x), seed)(x)
         return self.project(x)
 
     def look_up(self, ids):
@@ -89,90 +86,24 @@ def compute_probabilities(scores, bias, training):
     return compute_in_16_bits(scores)
 
 
-class LayerDrops(typing.NamedTuple):
-    """The dropout of one use of a layer; all None when not training.
+class FastAttention(SelfAttention):
+    """SelfAttention of a matrix of tokens, [T, H] instead of [B, S, H].
 
-    Attributes:
-      probabilities: Drop of the attention probabilities, [B, N, Q, S] for Q queries.
-      attended: Drop of the output of the attention, of the layer's output shape.
-      output: Drop of the output of the feed-forward network, of the layer's output shape.
+    With `context.at`, it computes the queries of P positions per row, [B, N, P, D].
     """
 
-    probabilities: Drop | None
-    attended: Drop | None
-    output: Drop | None
-
-
-class FastLayer(EncoderLayer):
-    """An EncoderLayer on a matrix of tokens."""
-
-    softmax = staticmethod(compute_probabilities)
-
-    def call(self, x, layout, bias, seeds=NO_SEEDS, at=None, return_attention_scores=False):
-        """Transforms a batch.
-
-        Args:
-          x: [T, H].
-          layout: Layout of the batch.
-          bias, seeds, return_attention_scores: See EncoderLayer.
-          at: int32 [B, P], each in [0, S). Positions to compute, with the dropout that they have if
-            all are computed; None for all.
-
-        Returns:
-          [T, H], or [B * P, H] with `at`; and AttentionMaps if requested, [B, N, P, S] with `at`.
-        """
-        # Each is [B, N, S, D].
-        query, key, value = self.split_heads(layout.spread(self.attention.qkv(x)), layout)
-        drops = self.draw(x, layout.sequence_length, layout, seeds)
-        is_training = drops.probabilities is not None
-        tokens = layout.tokens
-        if at is not None:
-            query = self.take_queries(query, at)
-            bias = take_bias(bias, at)
-            tokens = flatten
-            x = take_tokens(layout.sequences(x), at)
-            if is_training:
-                drops = _select_positions(drops, layout, at)
-        scores = tf.matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
-        probabilities = self.softmax(scores, bias, is_training)
-        dropped = drops.probabilities(probabilities) if is_training else probabilities
-        context = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])
-        x = self.add_and_normalize(
-            self.attention_output(tokens(context)), x, self.attention_norm, drops.attended
-        )
-        inner = self.activate(x, is_training)
-        x = self.add_and_normalize(self.output_projection(inner), x, self.output_norm, drops.output)
-        return (x, AttentionMaps(scores, probabilities)) if return_attention_scores else x
-
-    def draw(self, x, num_queries, layout, seeds):
-        """Draws the LayerDrops for `num_queries` queries, Q, and for outputs of x's shape.
-
-        Args:
-          x: Input of the layer.
-          num_queries: int, or int32 scalar.
-          layout: Layout of the batch.
-          seeds: See EncoderLayer.
-        """
-        if seeds[0] is None:
-            return LayerDrops(None, None, None)
-        shape = tf.stack(
-            [layout.batch_size, self.attention.num_heads, num_queries, layout.sequence_length]
-        )
-        return LayerDrops(
-            layout.draw(self.attention.dropout.rate, shape, seeds[0]),
-            *(layout.draw_for(x, self.dropout.rate, seed) for seed in seeds[1:]),
-        )
-
-    def split_heads(self, qkv, layout):
-        """Splits qkv [B * S, 3 N D] into query, key, and value, [B, N, S, D] each."""
-        shape = [
-            layout.batch_size,
-            layout.sequence_length,
-            3,
-            self.attention.num_heads,
-            self.attention.head_width,
-        ]
+    def project_to_heads(self, x, context):
+        """Projects x [T, H] to query, key, and value, [B, N, S, D] each."""
+        layout = context.layout
+        qkv = layout.spread(self.qkv(x))
+        shape = [layout.batch_size, layout.sequence_length, 3, self.num_heads, self.head_width]
         return tf.unstack(tf.transpose(tf.reshape(qkv, shape), [2, 0, 3, 1, 4]), num=3)
+
+    def attend(self, query, key, value, context):
+        """Computes the outputs of the heads, [T, N D], or [B * P, N D] with `context.at`."""
+        if context.at is not None:
+            query = self.take_queries(query, context.at)
+        return super().attend(query, key, value, context)
 
     def take_queries(self, query, at):
         """Selects positions `at`, int32 [B, P], of query [B, N, S, D]; returns [B, N, P, D]."""
@@ -180,39 +111,77 @@ class FastLayer(EncoderLayer):
             tf.reshape(query, [-1, query.shape[-1]]), tf.shape(query)[:2], at[:, tf.newaxis]
         )
 
-    def activate(self, x, training):
-        """Applies the intermediate projection to x [T, H]."""
-        del training
-        return self.intermediate(x)
+    def softmax(self, scores, context):
+        """Computes the attention probabilities; see `compute_probabilities`."""
+        return compute_probabilities(scores, context.query_bias, context.is_training)
 
-    def add_and_normalize(self, y, x, norm, drop):
-        """Returns norm(drop(y) + x), all [T, H]; `drop` is a Drop, or None when not training."""
-        return norm((y if drop is None else drop(y)) + x)
+    def draw(self, context):
+        """Draws the Drop of the probabilities, [B, N, S, S] or [B, N, P, S], for training."""
+        if not context.is_training:
+            return None
+        layout = context.layout
+        length = layout.sequence_length
+        shape = tf.stack([layout.batch_size, self.num_heads, length, length])
+        drop = layout.draw(self.dropout.rate, shape, context.seeds.probabilities)
+        if context.at is None:
+            return drop
+        return drop.select(lambda keep: tf.gather(keep, context.at, axis=2, batch_dims=1))
 
 
-class LiteRTLayer(FastLayer):
-    """A FastLayer in operations that suit LiteRT, for batches of a fixed shape."""
+class FastLayer(EncoderLayer):
+    """An EncoderLayer on a matrix of tokens, which can omit padding.
 
-    def split_heads(self, qkv, layout):
-        """Splits qkv [B * S, 3 N D] into query, key, and value, [B, N, S, D] each.
+    The call is the one of EncoderLayer, with [T, H], or [B * P, H] with `context.at`, instead of
+    [B, S, H].
+    """
+
+    attention_class = FastAttention
+
+    def attend(self, x, context):
+        """Computes multi-head self-attention; see EncoderLayer.
+
+        It does not call the attention through Keras, whose scopes name operations: the last bits
+        after oneDNN's fusion depend on names.
+        """
+        heads, maps = self.attention.call(x, context)
+        return self.attention_output(heads), maps
+
+    def draw(self, x, context, seed):
+        """Draws the Drop for outputs of x's shape; None when not training. See EncoderLayer."""
+        if not context.is_training:
+            return None
+        return context.layout.draw_outputs(x, context.at, self.dropout.rate, seed)
+
+
+class LiteRTAttention(FastAttention):
+    """A FastAttention in operations that suit LiteRT, for batches of a fixed shape."""
+
+    def project_to_heads(self, x, context):
+        """Projects x [T, H] to query, key, and value, [B, N, S, D] each.
 
         It splits before it transposes the heads: XNNPACK has no kernel that unstacks another axis,
         so LiteRT's own kernels would run in each layer.
         """
-        shape = [layout.batch_size, layout.sequence_length, -1, self.attention.head_width]
+        layout = context.layout
+        shape = [layout.batch_size, layout.sequence_length, -1, self.head_width]
         return [
             tf.transpose(tf.reshape(part, shape), [0, 2, 1, 3])
-            for part in tf.split(qkv, 3, axis=-1)
+            for part in tf.split(layout.spread(self.qkv(x)), 3, axis=-1)
         ]
 
     def take_queries(self, query, at):
         """Selects positions `at`, int32 [B, P], of query [B, N, S, D]; returns [B, N, P, D]."""
         return tf.gather(query, at, axis=2, batch_dims=1)
 
-    def softmax(self, scores, bias, training):
+    def softmax(self, scores, context):
         """Computes attention probabilities from float32 scores, without casts."""
-        del training
-        return tf.nn.softmax(scores + bias)
+        return tf.nn.softmax(scores + context.query_bias)
+
+
+class LiteRTLayer(FastLayer):
+    """A FastLayer in operations that suit LiteRT, for batches of a fixed shape."""
+
+    attention_class = LiteRTAttention
 
 
 class FastMaskedLMHead(MaskedLMHead):
@@ -247,60 +216,3 @@ class FastMaskedLMHead(MaskedLMHead):
         table = tf.pad(table, [[0, padding], [0, 0]])
         bias = tf.pad(bias, [[0, padding]])
         return tf.slice(super().score(x, table, projection, bias), [0, 0], [-1, size])
-
-
-def _select_positions(drops, layout, at):
-    """Restricts the LayerDrops of all positions to some of them, int32 [B, P]."""
-
-    def select(keep):
-        return take_tokens(layout.sequences(keep), at)
-
-    return LayerDrops(
-        drops.probabilities.select(lambda keep: tf.gather(keep, at, axis=2, batch_dims=1)),
-        drops.attended.select(select),
-        drops.output.select(select),
-    )
-
-
-def take_bias(bias, at):
-    """Returns the bias of the scores at positions int32 [B, P]."""
-    if bias.shape[2] == 1:
-        return bias
-    # Packed rows and causal attention: [B, 1, S, S] becomes [B, 1, P, S].
-    return tf.gather(bias, at, axis=2, batch_dims=1)
-
-
-def take_tokens(x, at):
-    """Selects the positions `at`, int32 [B, P], of x [B, S, W], and returns [B * P, W]."""
-    return flatten(gather_rows(tf.reshape(x, [-1, x.shape[-1]]), tf.shape(at)[:1], at))
-
-
-def gather_rows(rows, sizes, positions):
-    """Gathers rows at some positions of consecutive sequences.
-
-    `tf.gather` with batch_dims returns the same. With its gradient it takes 122 operations of a
-    graph, and this 41.
-
-    Args:
-      rows: [n * S, W], n sequences of S positions.
-      sizes: int32 [k], n as it is laid out in k axes.
-      positions: int32 [..., P], k + 1 axes, those before the last of `sizes` or 1; each in [0, S).
-
-    Returns:
-      [*sizes, P, W].
-    """
-    count = tf.shape(rows)[0]
-    sequences = tf.reduce_prod(sizes)
-    length = count // tf.maximum(sequences, 1)
-    starts = tf.reshape(length * tf.range(sequences), tf.concat([sizes, [1]], axis=0))
-    indices = positions + starts
-    if not rows.dtype.is_floating:
-        return tf.gather(rows, indices)
-
-    @tf.custom_gradient
-    def gather(rows):
-        return tf.gather(rows, indices), lambda gradient: tf.math.unsorted_segment_sum(
-            gradient, indices, count
-        )
-
-    return gather(rows)

@@ -4,7 +4,7 @@ Projections, normalization, and dropout work token by token: on a batch that is 
 of that work is wasted. With UnpaddedLayout they see a matrix of the T non-padding tokens. Only
 attention needs the tokens by sequence.
 
-Shape legend: B batch, S sequence, T tokens, W width of any kind.
+Shape legend: B batch, S sequence, P positions, T tokens, W width of any kind.
 """
 
 import math
@@ -48,9 +48,34 @@ class Layout:
         """Draws a Drop for a tensor of `shape`, int [rank], with seed int [2]."""
         return draw(rate, shape, seed)
 
-    def draw_for(self, x, rate, seed):
-        """Draws a Drop for x [T, W] with seed int [2]."""
-        return self.draw(rate, tf.shape(x), seed)
+    def draw_rows(self, rate, shape, seed):
+        """Draws a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2]."""
+        return self.draw(rate, shape, seed)
+
+    def draw_outputs(self, x, at, rate, seed):
+        """Draws a Drop for the outputs of a layer.
+
+        Args:
+          x: Tensor of the outputs' shape, [T, W] or [B * P, W].
+          at: int32 [B, P]. Positions that are computed, with the dropout that they have if all are
+            computed; None for all.
+          rate: float. Fraction of the elements to zero.
+          seed: int [2].
+        """
+        if at is None:
+            return self.draw_rows(rate, tf.shape(x), seed)
+        drop = self.draw_rows(rate, tf.stack([self.num_rows, x.shape[-1]]), seed)
+        return drop.select(lambda keep: self.take(keep, at))
+
+    @property
+    def num_rows(self):
+        """T, int or int32 scalar."""
+        return self.batch_size * self.sequence_length
+
+    def take(self, x, at):
+        """Selects the positions `at`, int32 [B, P], of x [T, W], and returns [B * P, W]."""
+        x = self.sequences(x)
+        return flatten(gather_rows(tf.reshape(x, [-1, x.shape[-1]]), tf.shape(at)[:1], at))
 
 
 def flatten(x):
@@ -79,6 +104,18 @@ class SequenceLayout(Layout):
         XLA fuses the hash into its users, and writes random bits only for rows and columns.
         """
         return draw(rate, shape, seed, draw_words=hash_words)
+
+    def draw_outputs(self, x, at, rate, seed):
+        """Draws a Drop for the outputs of a layer; with `at`, it draws only for these.
+
+        XLA has to write a drop from which it gathers.
+        """
+        del at
+        return self.draw_rows(rate, tf.shape(x), seed)
+
+    def take(self, x, at):
+        """Selects the positions `at`, int32 [B, P], of x [B, S, W], and returns [B * P, W]."""
+        return flatten(take(x, at))
 
 
 class UnpaddedLayout(Layout):
@@ -126,15 +163,19 @@ class UnpaddedLayout(Layout):
             lambda x: tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._take_rows
         )(x)
 
-    def draw_for(self, x, rate, seed):
-        """Draws a Drop for x [T, W] with seed int [2].
+    @property
+    def num_rows(self):
+        """T, int32 scalar."""
+        return tf.size(self._rows)
+
+    def draw_rows(self, rate, shape, seed):
+        """Draws a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2].
 
         It draws only for the tokens, so that the padding computed with them does not change the
         draws.
         """
         if self.num_tokens is None:
-            return super().draw_for(x, rate, seed)
-        shape = tf.shape(x)
+            return super().draw_rows(rate, shape, seed)
         drop = self.draw(rate, tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
         padding = [[0, shape[0] - self.num_tokens]] + [[0, 0]] * (shape.shape[0] - 1)
         return drop.select(lambda keep: tf.pad(keep, padding, constant_values=True))
@@ -152,3 +193,43 @@ def _set_gradient(function, gradient):
     """Returns a function of a tensor with another gradient, which has no gradient of its own."""
     # When TensorFlow reads a SavedModel, it warns that the gradient has no gradient.
     return tf.custom_gradient(lambda x: (function(x), gradient))
+
+
+def gather_rows(rows, sizes, positions):
+    """Gathers rows at some positions of consecutive sequences.
+
+    `tf.gather` with batch_dims returns the same. With its gradient it takes 122 operations of a
+    graph, and this 41.
+
+    Args:
+      rows: [n * S, W], n sequences of S positions.
+      sizes: int32 [k], n as it is laid out in k axes.
+      positions: int32 [..., P], k + 1 axes, those before the last of `sizes` or 1; each in [0, S).
+
+    Returns:
+      [*sizes, P, W].
+    """
+    count = tf.shape(rows)[0]
+    sequences = tf.reduce_prod(sizes)
+    length = count // tf.maximum(sequences, 1)
+    starts = tf.reshape(length * tf.range(sequences), tf.concat([sizes, [1]], axis=0))
+    indices = positions + starts
+    if not rows.dtype.is_floating:
+        return tf.gather(rows, indices)
+
+    @tf.custom_gradient
+    def gather(rows):
+        return tf.gather(rows, indices), lambda gradient: tf.math.unsorted_segment_sum(
+            gradient, indices, count
+        )
+
+    return gather(rows)
+
+
+def take(x, at):
+    """Selects the positions `at`, int32 [B, P], of x [B, S, ...], and returns [B, P, ...].
+
+    It is a product, because the gradient of a gather is a scatter.
+    """
+    selected = tf.one_hot(at, tf.shape(x)[1], dtype=x.dtype)  # [B, P, S]
+    return tf.einsum("bps,bs...->bp...", selected, x)

@@ -13,6 +13,7 @@ from bert_tf.files.reading import (
     check_json_object,
     check_text,
     describe_dropped_bytes,
+    open_standard_input,
     read_bytes,
     read_json,
     read_json_object,

@@ -66,6 +66,16 @@ class LineDecoder:
             print(f"{path}: {describe_dropped_bytes(self.num_garbled)}", file=sys.stderr)
 
 
+def open_standard_input():
+    """Returns the binary file of standard input.
+
+    Raises InputError if it is closed.
+    """
+    if sys.stdin is None:
+        raise InputError("standard input is closed; set a file, or redirect a file to it")
+    return sys.stdin.buffer
+
+
 def check_text(start, path):
     """Raises InputError if a text file is UTF-16, or if its lines end at \\r.
 

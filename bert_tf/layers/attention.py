@@ -6,6 +6,7 @@ Shape legend: B batch, S sequence, H hidden, N heads, D head width (H = N * D wi
 heads).
 """
 
+import functools
 import typing
 
 import tensorflow as tf
@@ -13,30 +14,6 @@ import tf_keras
 
 from bert_tf.layers.basic import Projection, SeededDropout
 from bert_tf.saved_objects import SavedLayer
-
-MASKED_SCORE = -10000.0  # The original's value; -inf would turn a row without any token into NaN.
-
-
-def attention_bias(input_mask, is_packed=False, is_causal=False):
-    """Returns the bias of attention scores, by which no token attends to padding.
-
-    Args:
-      input_mask: int32 [B, S], 1 at tokens and 0 at padding; in packed rows, the number of each
-        token's sequence.
-      is_packed: bool. Whether tokens attend only to tokens of the same sequence.
-      is_causal: bool. Whether tokens attend only to themselves and earlier tokens, also of the same
-        sequence.
-
-    Returns:
-      float32 [B, 1, 1, S], or [B, 1, S, S] if rows are packed or attention is causal.
-    """
-    if not (is_packed or is_causal):
-        return (1.0 - tf.cast(input_mask, tf.float32)[:, tf.newaxis, tf.newaxis, :]) * MASKED_SCORE
-    is_apart = input_mask[:, :, tf.newaxis] != input_mask[:, tf.newaxis, :]
-    if is_causal:
-        positions = tf.range(tf.shape(input_mask)[1])
-        is_apart |= positions[:, tf.newaxis] < positions
-    return tf.cast(is_apart, tf.float32)[:, tf.newaxis] * MASKED_SCORE
 
 
 class AttentionMaps(typing.NamedTuple):
@@ -79,23 +56,56 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
             )
         self.dropout = SeededDropout(config.attention_probs_dropout_prob, dtype=dtype)
 
-    def call(self, x, bias, seed=None):
+    def call(self, x, context):
         """Computes the attention of a batch.
+
+        Subclasses for a device override the parts of this method, not the method.
 
         Args:
           x: [B, S, H].
-          bias: float32 [B, 1, 1, S] or [B, 1, S, S] from `attention_bias`.
-          seed: int [2], of dropout; None when not training.
+          context: BatchContext.
 
         Returns:
-          Outputs of the heads, concatenated, [B, S, N D]; and AttentionMaps.
+          Outputs of the heads, concatenated, [B, S, N D]; and AttentionMaps, which a subclass can
+          omit without `context.return_attention`.
         """
+        query, key, value = self.project_to_heads(x, context)
+        return self.attend(query, key, value, context)
+
+    def project_to_heads(self, x, context):
+        """Projects x [B, S, H] to query, key, and value, [B, N, S, D] each."""
+        del context
         shape = tf.shape(x)
         qkv = tf.reshape(self.qkv(x), [shape[0], shape[1], 3, self.num_heads, self.head_width])
-        query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))  # [B, N, S, D] each
+        return tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))
+
+    def attend(self, query, key, value, context):
+        """Computes the outputs of the heads.
+
+        Args:
+          query, key, value: From `project_to_heads`.
+          context: BatchContext.
+
+        Returns:
+          See `call`.
+        """
         scores = tf.matmul(query * self.head_width**-0.5, key, transpose_b=True)  # [B, N, S, S]
-        probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)
-        # [B, S, N, D].
-        context = tf.transpose(tf.matmul(self.dropout(probabilities, seed), value), [0, 2, 1, 3])
-        context = tf.reshape(context, [shape[0], shape[1], self.num_heads * self.head_width])
-        return context, AttentionMaps(scores, probabilities)
+        probabilities = self.softmax(scores, context)
+        drop = self.draw(context)
+        dropped = probabilities if drop is None else drop(probabilities)
+        heads = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])  # [B, S, N, D]
+        return context.to_rows(heads), AttentionMaps(scores, probabilities)
+
+    def softmax(self, scores, context):
+        """Computes the attention probabilities in float32, and returns the dtype of the scores."""
+        return tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + context.bias), scores.dtype)
+
+    def draw(self, context):
+        """Draws the dropout of the attention probabilities.
+
+        Returns:
+          Callable that applies the dropout to a tensor; None when not training.
+        """
+        if not context.is_training:
+            return None
+        return functools.partial(self.dropout, seed=context.seeds.probabilities)

@@ -61,28 +61,29 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
             self.layer_norm = LayerNorm(width)
         self.dropout = SeededDropout(config.hidden_dropout_prob, dtype="float32")
 
-    def call(self, input_ids, segment_ids, positions=None, seed=None):
+    def call(self, input_ids, segment_ids, context, seed=None):
         """Embeds a batch.
 
         Args:
           input_ids: int32 [B, S], each in [0, V).
           segment_ids: int32 [B, S], each in [0, segment types); unused if there are no segment
             types.
-          positions: int32 [B, S]. 0-based position of each token in its sequence; None for 0, 1,
-            ..., S - 1.
+          context: BatchContext.
           seed: int [2], of dropout; None when not training.
 
         Returns:
           float32 [B, S, H].
         """
-        x = self.layer_norm(self.sum(input_ids, segment_ids, positions, tf.shape(input_ids)[1]))
+        length = tf.shape(input_ids)[1]
+        x = self.layer_norm(self.sum(input_ids, segment_ids, context.positions, length))
         return self.project(self.dropout(x, seed))
 
     def sum(self, input_ids, segment_ids, positions, length):
         """Sums the three embeddings.
 
         Args:
-          input_ids, segment_ids, positions: See `call`.
+          input_ids, segment_ids: See `call`.
+          positions: See BatchContext.
           length: int, or int32 scalar. S.
 
         Returns:

@@ -15,6 +15,7 @@ from bert_tf.tasks import KINDS, SERVABLES, Encoder, MaskedLM
 from bert_tf.tokenization import read_tokenizer
 from bert_tf.variables import POOLER
 
+MAX_ANSWERS = 1000  # Per question. Answers are arrays with this many columns.
 # The `objective` of a pre-training run with another label than the next sentence.
 SENTENCE_ORDER = "sentence_order"
 
@@ -68,7 +69,8 @@ def load_servable(
     vocab_file,
     *,
     static_length=False,
-    layers=None,
+    layer="matrix",
+    remove_padding=True,
     dtype="float32",
     argument="init_checkpoint",
 ):
@@ -80,12 +82,14 @@ def load_servable(
       config: BertConfig.
       vocab_file: str. Path of the vocab.txt.
       static_length: bool. See Servable.
-      layers: str. See Fast; None for "unpadded", or "padded" with static lengths.
+      layer: str. See Fast.
+      remove_padding: bool. See Fast; without effect if lengths are static.
       dtype: str. Policy of Keras for the encoder.
       argument: str. Name of the argument with the path, for error messages.
 
     Raises:
-      InputError: If the checkpoint lacks weights of the task.
+      InputError: If the checkpoint lacks weights of the task, or if there are fewer candidates than
+        `metadata.top_k`.
     """
     directory = ModelDirectory.open(path)
     path = directory.path
@@ -100,14 +104,22 @@ def load_servable(
     tokenizer = read_tokenizer(
         vocab_file, metadata.do_lower_case, path, config, metadata.strip_accents
     )
+    _check_top_k(metadata, tokenizer.vocab_size)
     fast = Fast(
-        layers or ("padded" if static_length else "unpadded"),
+        layer,
+        remove_padding and not static_length,
         last_where_read=True,
         float32_scores=True,
     )
     model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
     report = load_pretrained(model, directory)
     _check_complete(kind, report, path, argument)
+    metadata = _describe_weights(metadata, report, directory)
+    return served_model(model, tokenizer, metadata, static_length=static_length)
+
+
+def _describe_weights(metadata, report, directory):
+    """Returns TaskMetadata that also name the heads whose weights a ModelDirectory has."""
     # The head for ALBERT's sentence order has the same variables; the run.json of its training
     # tells it apart.
     has_next_sentence = (
@@ -115,12 +127,11 @@ def load_servable(
         and not any(name.startswith(MaskedLM.unused_variables) for name in report.missing)
         and directory.run_settings.get("objective") != SENTENCE_ORDER
     )
-    metadata = dataclasses.replace(
+    return dataclasses.replace(
         metadata,
         has_pooler=not any(name.startswith(POOLER) for name in report.missing),
         next_sentence=bool(has_next_sentence),
     )
-    return served_model(model, tokenizer, metadata, static_length=static_length)
 
 
 def _check_complete(kind, report, path, argument):
@@ -143,3 +154,12 @@ def detect_kind(directory, config):
         name.startswith(MaskedLM.head_scope) for name in directory.checkpoint.tensors
     )
     return MaskedLM.name if has_head else Encoder.name
+
+
+def _check_top_k(metadata, vocab_size):
+    """Raises InputError if a model has fewer tokens or answers than `metadata.top_k`."""
+    is_masked_lm = metadata.kind == MaskedLM.name
+    limit = vocab_size if is_masked_lm else MAX_ANSWERS
+    if metadata.top_k and metadata.top_k > limit:
+        reason = ", the size of the vocabulary" if is_masked_lm else ""
+        raise InputError(f"must be at most {limit}{reason}", "top_k", metadata.top_k)

@@ -113,7 +113,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     """Converts a Servable to a .tflite file.
 
     Args:
-      servable: Servable whose FastEncoder has the layers "litert".
+      servable: Servable whose FastEncoder has the layer "litert".
       weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix
         multiplications run in integers too, and activations are quantized at run time, per row.
       lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that

@@ -43,8 +43,8 @@ class Servable:
         """Creates the functions for a model.
 
         Args:
-          model: Model from `create_model`. With the layers "unpadded", batches of mixed lengths are
-            faster.
+          model: Model from `create_model`. If its encoder removes padding, batches of mixed lengths
+            are faster.
           tokenizer: BertTokenizer that the model was trained with. It determines the casing.
           metadata: TaskMetadata. Defaults of unset fields: see `fields` of the kind.
           static_length: bool. If True, inputs always have max_seq_length columns, as TPUs and XLA

@@ -10,11 +10,19 @@ reads: B * choices for multiple choice, B for other models.
 
 import dataclasses
 import functools
+import typing
+from collections.abc import Callable
 
 import tensorflow as tf
 
 from bert_tf.layers import MASKED_SCORE
-from bert_tf.losses import EMPTY_BATCH_GUARD, Term, TotalLoss, count_predictions
+from bert_tf.losses import (
+    EMPTY_BATCH_GUARD,
+    Term,
+    TotalLoss,
+    count_examples,
+    get_prediction_weights,
+)
 
 # Keys in the outputs of a DistilledModel.
 STUDENT = "student"
@@ -113,24 +121,41 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
     Returns:
       `bert_tf.losses.TotalLoss` that reports NAME_loss for each of `weights`, unweighted.
     """
+    logits = LOGITS_LOSSES[logits_loss]
+    comparisons = {
+        **INNER_LOSSES,
+        "logits": logits._replace(items=functools.partial(logits.items, temperature=temperature)),
+    }
     terms = []
     for name, factor in weights.items():
-        if name == "label":
-            of_name = label_loss.terms
-        elif name == "logits":
-            guard = EMPTY_BATCH_GUARD if logits_loss == "masked_lm" else 0.0
-            of_name = [
-                Term(
-                    name,
-                    functools.partial(_compare_logits, logits_loss, temperature),
-                    LOGITS_LOSSES[logits_loss],
-                    guard=guard,
-                )
-            ]
-        else:
-            of_name = [Term(name, functools.partial(_compare_inner, name), INNER_LOSSES[name])]
+        of_name = label_loss.terms if name == "label" else [comparisons[name].to_term(name)]
         terms += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in of_name]
     return TotalLoss(*terms)
+
+
+class Comparison(typing.NamedTuple):
+    """A loss between the outputs of a student and of a teacher.
+
+    Attributes:
+      items: Function (student, teacher, features) -> float32, the loss of each item. The first two
+        are the dicts of outputs.
+      weights, num_items, guard: See `bert_tf.losses.Term`.
+    """
+
+    items: Callable
+    weights: Callable | None = None
+    num_items: Callable = count_examples
+    guard: float = 0.0
+
+    def to_term(self, name):
+        """Returns the Term of a DistilledModel's outputs."""
+        return Term(
+            name,
+            lambda outputs, features: self.items(outputs[STUDENT], outputs[TEACHER], features),
+            self.weights,
+            self.num_items,
+            guard=self.guard,
+        )
 
 
 def soft_cross_entropy(student, teacher, temperature):
@@ -145,71 +170,106 @@ def soft_cross_entropy(student, teacher, temperature):
     )
 
 
-def _compare_inner(name, outputs, features):
-    """Computes squared differences of one of INNER, float32.
+def _compare_hidden(student, teacher, features):
+    """Returns squared differences of hidden states, averaged over H, float32 [R, K, S]."""
+    del features
+    states = _to_float32(student, teacher, "hidden")
+    return tf.reduce_mean(tf.math.squared_difference(*states), axis=-1)
 
-    The last axes of hidden states and heads are averaged.
 
-    Returns:
-      For "hidden", [R, K, S]; for "attention", [R, K, S, S], 0 at padding, even for NaN; for "cls",
-      of normalized states, [R, K, H].
+def _compare_attention(student, teacher, features):
+    """Returns squared differences of scores, averaged over heads, float32 [R, K, S, S].
+
+    They are 0 at padding, even for NaN.
     """
-    states = [tf.cast(outputs[model][name], tf.float32) for model in (STUDENT, TEACHER)]
-    if name == "hidden":
-        return tf.reduce_mean(tf.math.squared_difference(*states), axis=-1)
-    if name == "cls":
-        return tf.math.squared_difference(
-            *(tf.math.l2_normalize(each, axis=-1, epsilon=LEAST_NORM) for each in states)
-        )
-    mask = _count_tokens(features)
+    scores = _to_float32(student, teacher, "attention")
+    mask = _get_token_weights(features)
     real = mask[:, tf.newaxis, :, tf.newaxis] * mask[:, tf.newaxis, tf.newaxis]
-    return tf.where(real > 0, tf.reduce_mean(tf.math.squared_difference(*states), axis=2), 0.0)
+    return tf.where(real > 0, tf.reduce_mean(tf.math.squared_difference(*scores), axis=2), 0.0)
 
 
-def _compare_logits(kind, temperature, outputs, features):
-    """Computes the loss of each item of the logits, float32; `kind` is a key of LOGITS_LOSSES."""
-    student = outputs[STUDENT]
-    teacher = outputs[TEACHER]
-    if kind == "number":
-        return tf.math.squared_difference(student["logits"], teacher["logits"])
-    if kind == "sigmoid":  # divergences of each label's two outcomes, averaged over labels
-        logits = [
-            tf.stack([each["logits"], tf.zeros_like(each["logits"])], axis=-1)
-            for each in (student, teacher)
-        ]
-        return tf.reduce_mean(soft_cross_entropy(*logits, temperature), axis=-1)
-    if kind == "spans":
-        padding = MASKED_SCORE * temperature * (1.0 - _count_tokens(features))
-        return tf.stack(
-            [
-                soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
-                for name in ("start_logits", "end_logits")
-            ]
-        )
-    name = "masked_lm_logits" if kind == "masked_lm" else "logits"
+def _compare_cls(student, teacher, features):
+    """Returns squared differences of normalized [CLS] states, float32 [R, K, H]."""
+    del features
+    states = _to_float32(student, teacher, "cls")
+    return tf.math.squared_difference(
+        *(tf.math.l2_normalize(each, axis=-1, epsilon=LEAST_NORM) for each in states)
+    )
+
+
+def _to_float32(student, teacher, name):
+    return [tf.cast(outputs[name], tf.float32) for outputs in (student, teacher)]
+
+
+def _compare_classes(student, teacher, features, temperature, name="logits"):
+    """Returns the divergence of each softmax, float32 without the last axis of the logits."""
+    del features
     return soft_cross_entropy(student[name], teacher[name], temperature)
 
 
-def _count_tokens(features):
+def _compare_labels(student, teacher, features, temperature):
+    """Returns the divergences of each label's two outcomes, averaged over labels."""
+    del features
+    logits = [
+        tf.stack([each["logits"], tf.zeros_like(each["logits"])], axis=-1)
+        for each in (student, teacher)
+    ]
+    return tf.reduce_mean(soft_cross_entropy(*logits, temperature), axis=-1)
+
+
+def _compare_numbers(student, teacher, features, temperature):
+    del features, temperature
+    return tf.math.squared_difference(student["logits"], teacher["logits"])
+
+
+def _compare_spans(student, teacher, features, temperature):
+    """Returns the divergences of start and end over the tokens, float32 [2, B]."""
+    padding = MASKED_SCORE * temperature * (1.0 - _get_token_weights(features))
+    return tf.stack(
+        [
+            soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
+            for name in ("start_logits", "end_logits")
+        ]
+    )
+
+
+def _get_token_weights(features):
     """Returns float32 [R, S], 0 at padding."""
     mask = tf.cast(features["input_mask"], tf.float32)
     return mask if mask.shape.rank == 2 else tf.reshape(mask, [-1, tf.shape(mask)[-1]])
 
 
-LOGITS_LOSSES = {  # Kind of logits -> counts of a Term.
-    "softmax": lambda features: 1,  # one label or choice per example, [B, classes]
-    "sigmoid": lambda features: 1,  # any number of labels per example, [B, classes]
-    "number": lambda features: 1,  # a number per example, [B, 1]
-    "tokens": _count_tokens,  # a label per token, [B, S, classes]
-    "spans": lambda features: 2,  # a start and an end per example, [B, S] each
-    "masked_lm": count_predictions,
-}
-# One of INNER -> counts of a Term. All are sums over layers: of tokens, pairs of tokens in the same
-# row, and rows.
-INNER_LOSSES = {
-    "hidden": lambda features: _count_tokens(features)[:, tf.newaxis],  # [R, 1, S]
-    "attention": lambda features: tf.reduce_sum(
-        tf.square(tf.reduce_sum(_count_tokens(features), -1))
+def _count_pairs(features):
+    """Returns the number of pairs of tokens in the same row, float32."""
+    return tf.reduce_sum(tf.square(tf.reduce_sum(_get_token_weights(features), -1)))
+
+
+def _count_rows(features):
+    return tf.cast(tf.shape(_get_token_weights(features))[0], tf.float32)
+
+
+# Kind of logits -> Comparison, whose items have another argument, the temperature.
+LOGITS_LOSSES = {
+    "softmax": Comparison(_compare_classes),  # one label or choice per example, [B, classes]
+    "sigmoid": Comparison(_compare_labels),  # any number of labels per example, [B, classes]
+    "number": Comparison(_compare_numbers),  # a number per example, [B, 1]
+    # A label per token, [B, S, classes].
+    "tokens": Comparison(_compare_classes, weights=_get_token_weights),
+    # A start and an end per example, [B, S] each.
+    "spans": Comparison(_compare_spans, num_items=lambda features: count_examples(features) * 2),
+    "masked_lm": Comparison(
+        functools.partial(_compare_classes, name="masked_lm_logits"),
+        weights=get_prediction_weights,
+        guard=EMPTY_BATCH_GUARD,
     ),
-    "cls": lambda features: tf.cast(tf.shape(_count_tokens(features))[0], tf.float32),
+}
+# One of INNER -> Comparison. All are sums over layers: of tokens, pairs of tokens in the same row,
+# and rows.
+INNER_LOSSES = {
+    "hidden": Comparison(
+        _compare_hidden,
+        lambda features: _get_token_weights(features)[:, tf.newaxis],  # [R, 1, S]
+    ),
+    "attention": Comparison(_compare_attention, num_items=_count_pairs),
+    "cls": Comparison(_compare_cls, num_items=_count_rows),
 }

@@ -5,8 +5,11 @@ each group, with frozen weights, is computed instead of the student's layer, unl
 sampled. The probability of the student's layers rises until only the student remains.
 """
 
+import dataclasses
+
 import tensorflow as tf
 
+from bert_tf.layers import NO_SEEDS
 from bert_tf.techniques.layer_maps import map_layers
 
 
@@ -60,24 +63,28 @@ class TheseusModel:
         uses_student = tf.unstack(self._draw(len(encoder.encoder_layers)))
         compute = encoder.compute_layer
 
-        def compute_layer(number, layer, x, *batch, seeds, **options):
+        def compute_layer(number, layer, x, context):
             """Computes a group of the teacher's layers unless the student's layer is sampled.
 
             For the arguments, see `BertEncoder.compute_layer`.
             """
             *lower, last = self._groups[number]
+            last_context = context.without_dropout()
+            lower_context = dataclasses.replace(
+                last_context.for_layer(NO_SEEDS, is_last=False), return_attention=False
+            )
 
             # Both branches copy x: compiled blocks keep the input for their gradient, and a branch
             # can only keep its own tensors.
             def compute_group():
                 y = tf.identity(x)
                 for teacher_layer in lower:
-                    y = teacher_layer(y, *batch)
-                return last(y, *batch, **options)
+                    y = teacher_layer(y, lower_context)
+                return last(y, last_context)
 
             return tf.cond(
                 uses_student[number],
-                lambda: compute(number, layer, tf.identity(x), *batch, seeds=seeds, **options),
+                lambda: compute(number, layer, tf.identity(x), context),
                 compute_group,
             )
 

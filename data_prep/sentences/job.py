@@ -30,11 +30,13 @@ class Counts:
 
     Attributes:
       num_bytes: int. Bytes of text after decompression.
+      num_read: float. Bytes of the input files up to the last line.
       num_documents, num_sentences: int. Number of documents and of their sentences.
       num_written: int. Bytes written.
     """
 
     num_bytes: int = 0
+    num_read: float = 0
     num_documents: int = 0
     num_sentences: int = 0
     num_written: int = 0
@@ -76,7 +78,7 @@ def run(settings):
                 _read_lines(path, counts, bar), path, text_format, decoder, settings.language
             )
         )
-        num_used = _write_documents(documents, outputs, counts, bar)
+        num_used = _write_documents(documents, outputs, counts, num_bytes)
         if not counts.num_documents:
             raise InputError(
                 f"no sentence in {settings.input_file}; input files must have text in one of the "
@@ -157,7 +159,9 @@ def _read_lines(path, counts, bar):
     for block, size in read_blocks(path):
         for line in io.BytesIO(block):  # Unlike bytes.splitlines, ends lines only at \n.
             counts.num_bytes += len(line)
-            bar.update(min(size * len(line) / len(block), bar.total - bar.n))
+            num_read = min(size * len(line) / len(block), bar.total - counts.num_read)
+            counts.num_read += num_read
+            bar.update(num_read)
             yield line
 
 
@@ -172,14 +176,14 @@ def _read_documents(lines, path, text_format, decoder, language):
             sentences = []
 
 
-def _write_documents(documents, outputs, counts, bar):
+def _write_documents(documents, outputs, counts, num_bytes):
     """Writes documents to files of about equal shares of the input.
 
     Args:
       documents: Iterable of the list of sentences of each document.
       outputs: List of open files.
       counts: Counts, which increase by the documents.
-      bar: tqdm. Its position and total are in bytes of the input.
+      num_bytes: int. Bytes of the input files.
 
     Returns:
       The number of files with a document.
@@ -187,13 +191,14 @@ def _write_documents(documents, outputs, counts, bar):
     output = 0
     position = 0  # At the end of the previous document.
     for sentences in documents:
-        if counts.num_documents and position >= bar.total * (output + 1) / len(outputs):
-            # The next file begins with the first document after this share of the input.
-            output += 1
+        if counts.num_documents and position >= num_bytes * (output + 1) / len(outputs):
+            # The next file begins with the first document after this share of the input. Several
+            # documents can end with the last line.
+            output = min(output + 1, len(outputs) - 1)
         data = "".join(f"{sentence}\n" for sentence in [*sentences, ""]).encode()
         outputs[output].write(data)
         counts.num_documents += 1
         counts.num_sentences += len(sentences)
         counts.num_written += len(data)
-        position = bar.n
+        position = counts.num_read
     return output + 1

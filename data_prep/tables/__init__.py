@@ -1,23 +1,32 @@
 """Reading of files of rows and lines: one reader for training, prediction, and extraction."""
 
+from data_prep.tables.cells import CellReader
+from data_prep.tables.contents import read_json, read_lines
 from data_prep.tables.rows import (
-    JSON_LINES,
+    DEFAULT,
+    PUBLISHED,
+    TableOptions,
+    advise_columns,
     check_width,
     find_position,
-    is_csv,
+    has_records,
     list_names,
-    read_lines,
-    read_objects,
+    read_records,
     read_rows,
 )
 
 __all__ = [
-    "JSON_LINES",
+    "DEFAULT",
+    "PUBLISHED",
+    "CellReader",
+    "TableOptions",
+    "advise_columns",
     "check_width",
     "find_position",
-    "is_csv",
+    "has_records",
     "list_names",
+    "read_json",
     "read_lines",
-    "read_objects",
+    "read_records",
     "read_rows",
 ]

@@ -1,74 +1,131 @@
-"""Reader for rows of CSV, TSV, and JSON lines files with their line numbers, for error messages."""
+"""Rows of tables with their line numbers, for error messages: delimited text, JSON, and Parquet.
+
+The content of a file determines its format. Its name only helps: a file named *.csv has commas if
+its header allows it, a file named *.jsonl has JSON lines.
+"""
 
 import csv
+import dataclasses
 import itertools
-import json
 import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import replace_surrogates
+from data_prep.tables import contents, dialects, records
 
 JSON_LINES = ".jsonl"  # End of the names of files with a JSON object per line.
 # Limit of all CSV readers of the process; long documents exceed its default.
 MAX_FIELD_CHARACTERS = (1 << 31) - 1
+NUM_HEADER_ROWS = 50  # Rows to compare with the header.
+MAX_HEADER_WORDS = 5
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
-def read_rows(path, decoder=None):
-    """Yields (line number, list of fields) of a table, including its header.
+@dataclasses.dataclass(frozen=True)
+class TableOptions:
+    """How to read a table.
+
+    Attributes:
+      dialect: str. `dialects.AUTO`, or one of `dialects.DIALECTS` for delimited text.
+      columns: Tuple of str. Names of all columns of delimited text without a header; empty if the
+        first row has the names.
+    """
+
+    dialect: str = dialects.AUTO
+    columns: tuple = ()
+
+
+DEFAULT = TableOptions()
+PUBLISHED = TableOptions(dialects.TAB.name)  # GLUE and the original BERT's reader.
+
+
+def read_rows(path, decoder=None, options=DEFAULT, notes=None):
+    """Yields (line number, list of cells) of a table, beginning with its header.
+
+    A cell is a str, or a list or dict of JSON and Parquet. Rows of a JSON array and of Parquet are
+    numbered from 1. The header of JSON is the keys of the first object.
 
     Skips empty lines. In a table with one column, an empty line after the header is an empty text.
-
-    A file named *.csv has commas, or semicolons if its header has no comma, and double quotes. A
-    file named *.jsonl has a JSON object per line; the header is the keys of the first one. Any
-    other file has tabs, without quoting or line breaks in fields, like the published GLUE files and
-    the original BERT's reader. Invalid UTF-8 bytes are dropped.
+    Invalid UTF-8 bytes are dropped.
 
     Args:
-      path: Path of the file.
+      path: Path of the file, which can be compressed with gzip; - for standard input.
       decoder: bert_tf.files.LineDecoder that counts the lines with invalid bytes, or None.
+      options: TableOptions.
+      notes: List of str to which notes for the user are added, or None.
 
     Raises:
-      InputError: If the file is missing or is not text, if quotes are not closed, or if a line is
-        not a JSON object with the keys of the first one. The message names the file, and the line
-        if applicable.
+      InputError: If the file is missing or has another format, if quotes are not closed, if a line
+        is not a JSON object with the keys of the first one, or if the named columns are not those
+        of the file. The message names the file, and the line if applicable.
     """
     decoder = decoder or files.LineDecoder()
-    width = None
-    if path.lower().endswith(JSON_LINES):
-        rows = _read_json_rows(read_objects(path, decoder), path)
-    elif is_csv(path):
-        rows = _read_csv_rows(read_lines(path, decoder), path)
+    with contents.open_content(path) as content:
+        found = find_records(path, content, decoder, options)
+        if found is not None:
+            if options.columns:
+                raise InputError(
+                    f"has no effect on {path}, whose values have names", "columns", options.columns
+                )
+            yield from _to_rows(found, path)
+            return
+        yield from read_delimited_rows(path, content, decoder, options, notes)
+
+
+def read_delimited_rows(path, content, decoder, options=DEFAULT, notes=None):
+    """Yields (line number, list of str) of a Content of delimited text; see `read_rows`."""
+    dialect = _choose_dialect(path, content, options, notes)
+    lines = decoder.lines(content.file, path)
+    if dialect.has_quotes:
+        rows = _read_quoted_rows(lines, path, dialect.delimiter)
     else:
-        rows = _read_tsv_rows(read_lines(path, decoder))
-    for number, fields in rows:
-        if fields or width == 1:
-            yield number, fields or [""]
-        width = width or len(fields)
+        rows = _read_unquoted_rows(lines, dialect.delimiter)
+    yield from _add_header(_skip_empty_rows(rows, len(options.columns)), path, options.columns)
 
 
-def read_lines(path, decoder):
-    """Yields the lines of a file with their ends.
-
-    Lines end only at \\n: texts may contain other line ends of Python.
-
-    Args:
-      path: Path of the file.
-      decoder: bert_tf.files.LineDecoder, which drops invalid UTF-8 bytes and counts their lines.
+def read_records(path, decoder=None):
+    """Yields (number, dict) of JSON lines, a JSON array, or Parquet. See `read_rows`.
 
     Raises:
-      InputError: If the file is missing or is not text. The message names the file.
+      InputError: If the file has another format.
     """
-    place = files.at(path)
-    if not place.is_file():
-        raise InputError(f"{path}: does not exist or is not a file")
-    with place.open() as file:
-        yield from decoder.lines(file, path)
+    decoder = decoder or files.LineDecoder()
+    with contents.open_content(path) as content:
+        found = find_records(path, content, decoder)
+        if found is None:
+            raise InputError(f"{path}: must be JSON lines, a JSON array of objects, or Parquet")
+        yield from found
 
 
-def is_csv(path):
-    """Returns whether the name of a file is the name of a CSV file."""
-    return path.lower().endswith(".csv")
+def find_records(path, content, decoder, options=DEFAULT):
+    """Returns an iterator of (number, dict) of the records of a Content.
+
+    Returns None if it is not JSON lines, a JSON array, or Parquet, or if a dialect of delimited
+    text is chosen. For arguments, see `read_rows`.
+    """
+    if content.is_parquet:
+        return records.read_parquet(content.file, path)
+    if options.dialect != dialects.AUTO:
+        return None
+    sample = decode_sample(content)
+    if records.is_json_array(sample):
+        return records.read_json_array(content.file, path)
+    is_named = contents.strip_suffix(path).endswith(JSON_LINES)
+    if is_named or records.is_json_lines(sample):
+        return records.read_json_lines(decoder.lines(content.file, path), path)
+    return None
+
+
+def has_records(path):
+    """Returns whether a file is JSON lines, a JSON array, or Parquet."""
+    with contents.open_content(path) as content:
+        return find_records(path, content, files.LineDecoder()) is not None
+
+
+def decode_sample(content):
+    """Returns the sample of a Content as text."""
+    return content.sample.decode("utf-8-sig", "ignore")
 
 
 def check_width(path, line, fields, width):
@@ -76,7 +133,7 @@ def check_width(path, line, fields, width):
     if len(fields) == width:
         return
     advice = ""
-    if len(fields) > width and is_csv(path):
+    if len(fields) > width and dialects.is_csv(path):
         advice = "; enclose texts that contain commas in double quotes"
     elif len(fields) > width:
         advice = "; texts cannot contain tabs"
@@ -94,67 +151,121 @@ def find_position(column, header, path):
     """Returns the 0-based position of a column by its name in the header.
 
     Raises:
-      InputError: If the column does not exist. The message lists the names.
+      InputError: If the column does not exist, or if several have the name. The message lists the
+        names.
     """
     if column not in header:
         raise InputError(
             f"{path}:1: column {column!r} does not exist; must be one of {list_names(header)}"
         )
+    if header.count(column) > 1:
+        raise InputError(
+            f"{path}:1: {header.count(column)} columns have the name {column!r}; rename all but one"
+        )
     return header.index(column)
 
 
-def _read_tsv_rows(lines):
-    for number, line in enumerate(lines, start=1):
-        line = line.rstrip("\r\n")
-        yield number, line.split("\t") if line else []
+def looks_like_data(rows):
+    """Returns whether the first of these rows is data instead of a header.
 
-
-def read_objects(path, decoder):
-    """Yields (line number, dict) of a file with a JSON object per line, without empty lines.
-
-    For arguments, see `read_lines`.
-
-    Raises:
-      InputError: If the file is missing, or a line is not a JSON object. The message names the
-        file, and the line.
+    It is if it has a number, a long text, or a value that recurs in its column.
     """
-    for number, line in enumerate(read_lines(path, decoder), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            raise InputError(f"{path}:{number}: must be a JSON object")
-        yield number, row
+    first, *others = rows
+    for position, cell in enumerate(first):
+        text = cell.strip()
+        if _NUMBER.fullmatch(text) or len(text.split()) > MAX_HEADER_WORDS:
+            return True
+        if text and any(position < len(row) and row[position] == cell for row in others):
+            return True
+    return False
 
 
-def _read_json_rows(objects, path):
+def advise_columns(path, options=DEFAULT):
+    """Returns the end of a message about a missing column: "", or about the missing header."""
+    if options.columns:
+        return ""
+    rows = [
+        fields for _, fields in itertools.islice(read_rows(path, None, options), NUM_HEADER_ROWS)
+    ]
+    if not all(isinstance(cell, str) for row in rows for cell in row) or not looks_like_data(rows):
+        return ""
+    return (
+        "; the first row looks like data: if the file has no header, name its columns, for example "
+        f"`columns`={','.join(['text', 'label', 'c', 'd', 'e', 'f'][: len(rows[0])])}"
+    )
+
+
+def _choose_dialect(path, content, options, notes):
+    dialect = dialects.parse_dialect(options.dialect)
+    if dialect is None:
+        dialect = dialects.find_dialect(path, decode_sample(content), content.is_complete)
+        note = dialects.describe_dialect(path, dialect)
+        if note and notes is not None:
+            notes.append(note)
+    return dialect
+
+
+def _add_header(rows, path, columns):
+    """Yields rows after a header of `columns`, if there are any."""
+    if not columns:
+        yield from rows
+        return
+    columns = list(columns)
+    first = next(rows, None)
+    yield 0, columns
+    if first is None or [cell.strip() for cell in first[1]] == columns:
+        yield from rows
+        return
+    if len(first[1]) != len(columns):
+        raise InputError(
+            f"must name all {len(first[1])} columns of {path}, which are in the first row "
+            f"{list_names(first[1]):.80}",
+            "columns",
+            tuple(columns),
+        )
+    yield first
+    yield from rows
+
+
+def _skip_empty_rows(rows, width):
+    """Yields the rows without empty lines, which are texts in a table with one column."""
+    for number, fields in rows:
+        if fields or width == 1:
+            yield number, fields or [""]
+        width = width or len(fields)
+
+
+def _to_rows(found, path):
+    """Yields the keys of the first record, and the values of all records."""
     keys = None
-    for number, row in objects:
+    for number, record in found:
         if keys is None:
-            keys = list(row)
+            keys = list(record)
             yield number, keys
-        if any(key not in row for key in keys):
+        if any(key not in record for key in keys):
             raise InputError(
                 f"{path}:{number}: must be a JSON object with the keys {list_names(keys)}, as in "
                 "the first line"
             )
-        yield number, [_to_text(row[key]) for key in keys]
+        yield (
+            number,
+            [
+                record[key]
+                if isinstance(record[key], list | dict)
+                else records.to_text(record[key])
+                for key in keys
+            ],
+        )
 
 
-def _to_text(value):
-    """Returns the text of a JSON value: a string itself, "" for null, and others as in JSON."""
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    return "" if value is None else json.dumps(value)
+def _read_unquoted_rows(lines, delimiter):
+    for number, line in enumerate(lines, start=1):
+        line = line.rstrip("\r\n")
+        yield number, line.split(delimiter) if line else []
 
 
-def _read_csv_rows(lines, path):
-    first = next(lines, "")
-    delimiter = ";" if ";" in first and "," not in first else ","
-    reader = csv.reader(itertools.chain([first], lines), strict=True, delimiter=delimiter)
+def _read_quoted_rows(lines, path, delimiter):
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
     try:
         for fields in reader:

@@ -14,8 +14,9 @@ import numpy as np
 from bert_tf.cli import conditions, roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
+from bert_tf.files import LineDecoder, describe_dropped_bytes
 from data_prep import tables
+from data_prep.tables import dialects
 from data_prep.tasks import data_file, datasets, glue, text_features
 from data_prep.tasks.base import TaskData, TaskSettings
 from data_prep.tasks.custom_files import create_custom_task
@@ -40,7 +41,6 @@ XNLI_LANGUAGES = (
 # Conditions of settings.
 CUSTOM = f"task_name={datasets.CUSTOM} or data_file"
 XNLI = "task_name=xnli"
-MOST_LABELS = 8  # Number of labels to name in a message.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,8 +52,9 @@ class Settings(TaskSettings):
 
     data_file: str | None = setting(
         None,
-        "File of your own texts and labels: CSV, TSV, or JSON lines (.jsonl) with a header or "
-        "keys of any names. A part of it is for development.",
+        "File of your own texts and labels: CSV, TSV, JSON lines, a JSON array of objects, or "
+        "Parquet, with a header or keys of any names; also compressed with gzip. A part of it is "
+        "for development.",
         not_with=("data_dir", "do_predict; predict with run.predict"),
         role=roles.INPUT_FILE,
     )
@@ -97,15 +98,32 @@ class Settings(TaskSettings):
     label_column: str | None = setting(
         None,
         "For your own data: column of the label or number. By default, a column with a common "
-        "name, such as label or category.",
+        "name, such as label or category. If each label has a column with 0 or 1: these columns, "
+        "comma-separated. Lists of labels need no setting.",
         needs=CUSTOM,
+    )
+    columns: tuple[str, ...] = setting(
+        (),
+        "For your own data without a header row: names of all columns, comma-separated, such as "
+        "text,label.",
+        needs=CUSTOM,
+        rare=True,
+    )
+    table_dialect: str = setting(
+        dialects.AUTO,
+        "For your own delimited data: delimiter, and whether fields can be quoted. auto: find it "
+        "from the header and the first rows. tab: no quotes, as published GLUE.",
+        choices=(dialects.AUTO, *dialects.DIALECTS),
+        needs=CUSTOM,
+        rare=True,
     )
     regression: bool = setting(
         False, "For your own data: predict numbers instead of labels.", needs=CUSTOM
     )
     label_separator: str | None = setting(
         None,
-        "For your own data: separator between the labels of a row that can have several.",
+        "For your own data: separator between the labels of a row that can have several in one "
+        "text.",
         needs=CUSTOM,
         not_with="regression",
         rare=True,
@@ -184,6 +202,12 @@ class ClassifierData(TaskData):
         """
         metadata = self.metadata
         labels = self.dataset.labels
+        if self.settings.class_weights != "none" and self.dataset.is_multi_label:
+            raise InputError(
+                "requires one label per row, but the rows have several",
+                "class_weights",
+                self.settings.class_weights,
+            )
         if metadata and metadata.has_generic_labels and metadata.labels != labels:
             print(
                 f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in "
@@ -232,32 +256,15 @@ class ClassifierData(TaskData):
                 "data_file",
                 path,
             )
+        data_file.print_notes(examples)
         is_dev = data_file.choose_development_rows(examples.labels, fraction)
-        print(f"{path}: {self._describe(examples)}", file=sys.stderr)
+        print(f"{path}: {data_file.describe(self.dataset, examples)}", file=sys.stderr)
         print(
             f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for "
             f"development (--dev_fraction={fraction:g})",
             file=sys.stderr,
         )
         return examples, is_dev
-
-    def _describe(self, examples):
-        """Returns a summary of the rows, the columns, and the labels of data_file."""
-        layout = self.dataset.first_split
-        names = [layout.text_a]
-        if layout.text_b:
-            names.append(layout.text_b)
-        text = f"{len(examples):,} rows; texts: {tables.list_names(names)}; labels: {layout.label}"
-        labels = self.dataset.labels
-        if examples.labels.ndim == 1 and labels:
-            counts = np.bincount(examples.labels[examples.labels >= 0], minlength=len(labels))
-            text += ", with " + ", ".join(
-                f"{label} ({count:,})"
-                for label, count in zip(labels[:MOST_LABELS], counts, strict=False)
-            )
-            if len(counts) > MOST_LABELS:
-                text += f", and {len(counts) - MOST_LABELS:,} more"
-        return text
 
     def read(self, split, tokenizer):
         """See TaskData."""
@@ -279,13 +286,15 @@ class ClassifierData(TaskData):
             notes.append(f"{examples.num_empty:,} rows have an empty text")
         if examples.num_unknown:
             notes.append(
-                f"{examples.num_unknown:,} rows have a label that the training data lacks and "
-                "count as misclassified"
+                f"{examples.num_unknown:,} rows have a label that the training data lacks "
+                f"({tables.list_names(examples.unknown_labels)}) and count as misclassified"
             )
         if examples.num_garbled:
             notes.append(describe_dropped_bytes(examples.num_garbled))
         for note in notes:
             print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
+        if not self.settings.data_file:
+            data_file.print_notes(examples)
         return features
 
     def _read_windows(self, examples, tokenizer):
@@ -317,7 +326,8 @@ class ClassifierData(TaskData):
     def _read_unlabeled(self, path, tokenizer):
         decoder = LineDecoder()
         is_pair = bool(self.metadata.pairs)
-        rows = [line.split("\t") for line in read_lines(path, decoder) if line.strip()]
+        lines = (line.rstrip("\r\n") for line in tables.read_lines(path, decoder))
+        rows = [line.split("\t") for line in lines if line.strip()]
         decoder.tell(path)
         for number, row in enumerate(rows, 1):
             if len(row) != 1 + is_pair:
@@ -345,7 +355,7 @@ class ClassifierData(TaskData):
         return {
             "labels": self.dataset.labels,
             "pairs": self.dataset.first_split.text_b is not None,
-            "multi_label": bool(self.dataset.label_separator),
+            "multi_label": self.dataset.is_multi_label,
             **self.window_settings,
         }
 
@@ -356,8 +366,11 @@ class ClassifierData(TaskData):
         )
         if self.dataset.name == datasets.CUSTOM:
             layout = self.dataset.first_split
+            label = layout.label
             settings = dataclasses.replace(
-                settings, text_a_column=layout.text_a, label_column=layout.label
+                settings,
+                text_a_column=layout.text_a,
+                label_column=",".join(label) if isinstance(label, tuple) else label,
             )
         return settings
 
@@ -382,6 +395,7 @@ def _find_dataset(task, metadata):
             labels=metadata.labels if has_names else (),
             regression=task.regression,
             label_separator=task.label_separator,
+            table=tables.TableOptions(task.table_dialect, task.columns),
         )
         if metadata and len(metadata.labels) != len(dataset.labels):
             name = "data_file" if task.data_file else "data_dir"

@@ -3,9 +3,10 @@
 A file has one word per row. An empty line ends a sentence.
 
 Columns are separated by tabs or, in rows without tabs, by spaces. Rows that begin with -DOCSTART-,
-which begin a document, are skipped. Entity labels can be IOB1, IOB2, or IOBES (BIOES). All are
-converted to IOB2 (B- begins an entity, I- continues it, O is outside), also in predictions. Labels
-without such prefixes, such as parts of speech, are unchanged.
+which begin a document, are skipped. Entity labels can be in one of the schemes of `tag_schemes`.
+All are converted to IOB2 (B- begins an entity, I- continues it, O is outside), also in predictions.
+Labels without such prefixes, such as parts of speech, are unchanged. Files of records, such as JSON
+lines with lists of words and of labels, are converted to such rows; see `word_records`.
 
 Treebanks are CoNLL-U files as published by Universal Dependencies. They have ten tab-separated
 columns: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC. Lines that begin with # are
@@ -19,12 +20,11 @@ import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from data_prep import tables
+from data_prep.tables import contents
+from data_prep.tasks import word_records
+from data_prep.tasks.tag_schemes import ENTITY_LABEL, OUTSIDE, find_scheme, to_iob2
 
 DOCUMENT_START = "-DOCSTART-"
-OUTSIDE = "O"
-
-ENTITY_LABEL = re.compile(r"([BIES])-(.+)")
 
 TREEBANK_SUFFIX = ".conllu"  # End of the names of treebanks.
 NUM_TREEBANK_COLUMNS = 10
@@ -99,9 +99,12 @@ def read_sentences(path, token_column=0, label_column=None):
     if column is None:
         return Sentences(path, rows, lines, words, None, decoder.num_garbled, documents)
     labels = [[fields[column].strip() for _, fields in sentence] for sentence in sentences]
-    if not is_treebank(path) and any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
-        _check_entity_labels(path, lines, labels)
-        labels = [to_iob2(sentence) for sentence in labels]
+    if not is_treebank(path):
+        scheme = find_scheme(set(itertools.chain(*labels)))
+        if scheme:
+            labels = [to_iob2(sentence, scheme) for sentence in labels]
+        elif any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
+            _check_entity_labels(path, lines, labels)
     return Sentences(path, rows, lines, words, labels, decoder.num_garbled, documents)
 
 
@@ -113,11 +116,18 @@ def is_treebank(path):
 def read_rows(path, decoder):
     """Yields the rows of a file, without line ends and without spaces around space-separated rows.
 
-    For arguments, see `tables.read_lines`.
+    Files in the formats of `word_records` become rows with a word and its label. For arguments, see
+    `contents.read_lines`.
     """
-    for line in tables.read_lines(path, decoder):
-        row = line.rstrip("\r\n")
-        yield row if "\t" in row or is_treebank(path) else row.strip(" ")
+    with contents.open_content(path) as content:
+        converted = None if is_treebank(path) else word_records.find_rows(path, content, decoder)
+        if converted is not None:
+            yield from converted
+            return
+        contents.check_is_text(path, content)
+        for line in decoder.lines(content.file, path):
+            row = line.rstrip("\r\n")
+            yield row if "\t" in row or is_treebank(path) else row.strip(" ")
 
 
 def group_rows(rows):
@@ -189,26 +199,6 @@ def _select_rows(path, rows, token_column, label_column):
     return sentences, documents
 
 
-def to_iob2(labels):
-    """Converts the labels of a sentence in IOB1, IOB2, or IOBES to IOB2, a list of str.
-
-    An entity begins at B- and S-, and at an I- or E- that does not follow an entity of its type.
-    This rule is as lenient as in conlleval, so any label sequence is converted to a valid one.
-    """
-    converted = []
-    type_before = None
-    for label in labels:
-        if label == OUTSIDE:
-            converted.append(label)
-            type_before = None
-            continue
-        prefix, type_ = label.split("-", 1)
-        continues = prefix in "IE" and type_ == type_before
-        converted.append(f"{'I' if continues else 'B'}-{type_}")
-        type_before = type_
-    return converted
-
-
 def are_entity_labels(names):
     """Returns whether label names are IOB2 entity labels."""
     return any(map(ENTITY_LABEL.fullmatch, names))
@@ -270,7 +260,8 @@ def _split_fields(row):
 def _check_row(path, line, fields, columns, first_line, width):
     if len(fields) != width:
         raise InputError(
-            f"{path}:{line}: has {len(fields)} columns, but line {first_line} has {width}"
+            f"{path}:{line}: has {len(fields)} columns, but line {first_line} has {width}; if "
+            "words or labels contain spaces, separate the columns with tabs"
         )
     for column in columns:
         if not -width <= column < width:
@@ -288,10 +279,18 @@ def _check_row(path, line, fields, columns, first_line, width):
 
 
 def _check_entity_labels(path, lines, labels):
-    """Raises InputError with file and line unless all labels are entity labels."""
+    """Raises InputError with file and line for labels that do not have one scheme."""
+    prefixes = {}
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
-        if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
+        if label == OUTSIDE:
+            continue
+        if not ENTITY_LABEL.fullmatch(label) and not find_scheme({label}):
             raise InputError(
                 f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix "
                 "B-, I-, E-, or S-, as in other rows"
             )
+        prefixes.setdefault(label[0], line)
+    raise InputError(
+        f"{path}: its labels have the prefixes {', '.join(sorted(prefixes))}, which no scheme of "
+        "entities has together; use those of IOB2 (B, I), IOBES, BILOU, or BMES"
+    )

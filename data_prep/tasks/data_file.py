@@ -1,5 +1,7 @@
 """The columns of the texts and the labels in a file of your own, and the rows for development."""
 
+import sys
+
 import numpy as np
 
 from bert_tf.errors import InputError
@@ -35,10 +37,13 @@ LABELS = (
     "queue",
     "department",
 )
+MAX_LISTED_LABELS = 8  # Number of labels to name in a summary.
 SEED = 12345  # The development rows are the same in all runs, whatever their seed.
 
 
-def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
+def find_columns(
+    path, text_a=None, text_b=None, label=None, *, has_labels=True, table=tables.DEFAULT
+):
     """Finds the columns of the first text and of the label in a file with a header.
 
     A column that is not given is the first of TEXTS or LABELS in the header, or, if the file has
@@ -48,6 +53,7 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
       path: Path of the file.
       text_a, text_b, label: str or None. Known columns of the texts and of the label.
       has_labels: bool. Whether a label is required.
+      table: tables.TableOptions. How to read the file.
 
     Returns:
       Tuple `(text_a, label)` of the names. Without `has_labels`, the label may be None.
@@ -55,7 +61,7 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
     Raises:
       InputError: If a column is not found. The message lists the columns.
     """
-    header = next(tables.read_rows(path), (1, []))[1]
+    header = next(tables.read_rows(path, None, table), (1, []))[1]
     if not header:
         raise InputError(f"{path}: is empty")
     simple = [name.strip().lower() for name in header]
@@ -80,7 +86,7 @@ def find_columns(path, text_a=None, text_b=None, label=None, has_labels=True):
         if column is None and (has_labels or setting != "label_column"):
             raise InputError(
                 f"{path}: which column has {what}? Set `{setting}` to one of "
-                f"{tables.list_names(header)}"
+                f"{tables.list_names(header)}{tables.advise_columns(path, table)}"
             )
     return text_a, label
 
@@ -107,3 +113,37 @@ def choose_development_rows(labels, fraction):
         count = round(fraction * len(rows)) or int(fraction > 0 and len(rows) > 1)
         is_chosen[rows[:count]] = True
     return is_chosen
+
+
+def describe(dataset, examples):
+    """Returns a summary of the rows, the columns, and the labels of a Dataset of one file."""
+    layout = dataset.first_split
+    names = [layout.text_a]
+    if layout.text_b:
+        names.append(layout.text_b)
+    columns = layout.label if isinstance(layout.label, tuple) else (layout.label,)
+    text = (
+        f"{len(examples):,} rows; texts: {tables.list_names(names)}; labels: "
+        f"{tables.list_names(columns)}"
+    )
+    labels = dataset.labels
+    if labels:
+        if examples.labels.ndim == 1:
+            counts = np.bincount(examples.labels[examples.labels >= 0], minlength=len(labels))
+            text += ", with "
+        else:
+            counts = examples.labels[:, : len(labels)].sum(axis=0)
+            text += ", several per row, with "
+        text += ", ".join(
+            f"{label} ({count:,})"
+            for label, count in zip(labels[:MAX_LISTED_LABELS], counts, strict=False)
+        )
+        if len(counts) > MAX_LISTED_LABELS:
+            text += f", and {len(counts) - MAX_LISTED_LABELS:,} more"
+    return text
+
+
+def print_notes(examples):
+    """Prints the notes about the file of examples to standard error."""
+    for note in examples.notes:
+        print(note, file=sys.stderr)

@@ -5,6 +5,7 @@ files. Published files are read like in the processors of the original BERT's ru
 position, TSV without quoting, with a header if the file has one.
 """
 
+import collections
 import dataclasses
 import itertools
 import os
@@ -13,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf import files
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from data_prep import tables
+from data_prep.tasks.labels import SingleLabel
 
 CUSTOM = "custom"  # Name of the dataset of your own files.
+MAX_LISTED_LABELS = 8  # Number of labels to name in a message.
 UNKNOWN_LABEL = -1  # Instead of the ID of a label that the task does not have.
 
 
@@ -30,20 +33,22 @@ class Split:
       file: str. File name in the data directory, in a format that `tables.read_rows` supports.
       text_a: Column of the first text.
       text_b: Column of the second text, or None for single-text tasks.
-      label: Column of the label or number, or None if there is none, as in the published test
-        files.
+      label: Column of the label or number, a tuple of columns for IndicatorLabels, or None if
+        there is none, as in the published test files.
       index: Column of the row's published index, or None for the row's number in the file.
       header: bool. Whether the first row has the column names.
       only: Tuple `(column, value)` to select the rows with that value, or None for all rows.
+      table: tables.TableOptions. How to read the file.
     """
 
     file: str
     text_a: int | str
     text_b: int | str | None = None
-    label: int | str | None = None
+    label: int | str | tuple | None = None
     index: int | str | None = None
     header: bool = True
     only: tuple | None = None
+    table: tables.TableOptions = tables.PUBLISHED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,8 +61,7 @@ class Dataset:
       labels: Tuple of str. Label names in the order of their IDs; empty for regression.
       regression: bool. Whether the label is a number.
       metrics: Tuple of str. Official metrics, beginning with the metric for model selection.
-      label_separator: str or None. Separator of labels if a row can have several (or none). None if
-        it has one.
+      label_format: Format of the labels of a row; see data_prep.tasks.labels.
       renamed_labels: Pairs of (name in a file, name in `labels`) for files with different names.
       skip_broken_rows: bool. Whether to skip and count rows with too few columns instead of raising
         an error.
@@ -68,9 +72,14 @@ class Dataset:
     labels: tuple = ()
     regression: bool = False
     metrics: tuple = ("accuracy",)
-    label_separator: str | None = None
+    label_format: object = SingleLabel()
     renamed_labels: tuple = ()
     skip_broken_rows: bool = False
+
+    @property
+    def is_multi_label(self):
+        """Whether a row can have several labels, or none."""
+        return self.label_format.is_multiple
 
     @property
     def first_split(self):
@@ -96,6 +105,8 @@ class Examples:
       num_broken: int. Rows skipped because they have too few columns.
       num_unknown: int. Rows with a label that the task does not have.
       num_garbled: int. Lines with invalid UTF-8 bytes, which were dropped.
+      unknown_labels: Tuple of str. Some of the labels that the task does not have.
+      notes: Tuple of str. Notes for the user about the file.
     """
 
     guids: list
@@ -106,17 +117,101 @@ class Examples:
     num_broken: int = 0
     num_unknown: int = 0
     num_garbled: int = 0
+    unknown_labels: tuple = ()
+    notes: tuple = ()
 
     def __len__(self):
         return len(self.text_a)
 
 
+class LabelReader:
+    """Converts the labels of the rows of one file to `Examples.labels`.
+
+    Args:
+      task: Dataset.
+      allow_unknown: See `read_examples`.
+
+    Attributes:
+      num_unknown: int. Number of rows with a label that the task does not have, after `to_array`.
+    """
+
+    def __init__(self, task, allow_unknown):
+        self.num_unknown = 0
+        self._task = task
+        self._allow_unknown = allow_unknown
+        self._ids = {label: number for number, label in enumerate(task.labels)}
+        self._ids |= {in_file: self._ids[label] for in_file, label in task.renamed_labels}
+        self._unknown = collections.Counter()
+        self._values = []
+
+    @property
+    def listed_unknown(self):
+        """Some of the labels that the task does not have, a tuple of str."""
+        return tuple(itertools.islice(self._unknown, MAX_LISTED_LABELS))
+
+    def add(self, cell):
+        """Reads the label of the next row.
+
+        Args:
+          cell: See `Row.label`.
+
+        Raises:
+          InputError: If it is unknown, or not a number.
+        """
+        if self._task.regression:
+            self._values.append(_parse_number(cell))
+            return
+        names = self._task.label_format.split(cell)
+        for name in names:
+            if name in self._ids:
+                continue
+            if not (self._allow_unknown and name):
+                raise InputError(
+                    f"unknown label {name!r}; must be one of {tables.list_names(self._task.labels)}"
+                )
+            self._unknown[name] += 1
+        found = [self._ids.get(name, UNKNOWN_LABEL) for name in names]
+        if self._task.is_multi_label:  # The last column is for unknown labels.
+            ids = (*range(len(self._task.labels)), UNKNOWN_LABEL)
+            self._values.append([int(id_ in found) for id_ in ids])
+        else:
+            self._values.append(found[0])
+
+    def to_array(self, path):
+        """Returns the labels of all rows; see `Examples`. `path`: Path of the file, for messages.
+
+        Raises:
+          InputError: If no row has a label of the task.
+        """
+        task = self._task
+        labels = np.array(self._values, np.float32 if task.regression else np.int32)
+        if not task.labels:
+            return labels
+        if task.is_multi_label:
+            is_unknown = labels[:, -1]
+            is_known = labels[:, :-1]
+        else:
+            is_unknown = labels == UNKNOWN_LABEL
+            is_known = ~is_unknown
+        self.num_unknown = np.count_nonzero(is_unknown)
+        if self.num_unknown and not is_known.any():
+            raise InputError(
+                f"{path}: contains none of the labels {tables.list_names(task.labels)}; check the "
+                f"label column, which has {tables.list_names(self.listed_unknown)}"
+            )
+        return is_known if task.is_multi_label and not self.num_unknown else labels
+
+
 class Row(NamedTuple):
-    """The texts, the label, and the published index of a row: str, or None for absent columns."""
+    """The texts, the label, and the published index of a row, or None for absent columns.
+
+    The texts and the index are str. The label is a cell, or a tuple of cells if `Split.label` is a
+    tuple of columns.
+    """
 
     text_a: str
     text_b: str | None
-    label: str | None
+    label: object
     index: str | None
 
 
@@ -166,15 +261,15 @@ def read_examples(task, data_dir, split, allow_unknown=False):
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
     check_exists(path, data_dir, layout.file, advises_data_file=split != "test")
-    ids = _number_labels(task)
+    reader = LabelReader(task, allow_unknown)
     has_labels = layout.label is not None and split != "test"
     decoder = files.LineDecoder()
+    notes = []
     guids = []
     text_a = []
     text_b = [] if layout.text_b is not None else None
-    labels = []
     num_broken = 0
-    for line, number, row in select_rows(path, layout, task.skip_broken_rows, decoder):
+    for line, number, row in select_rows(path, layout, task.skip_broken_rows, decoder, notes):
         if row is None:
             num_broken += 1
             continue
@@ -183,26 +278,25 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         if text_b is not None:
             text_b.append(row.text_b)
         if has_labels:
-            try:
-                labels.append(_parse_label(row.label, task, ids, allow_unknown))
-            except InputError as error:
-                raise InputError(f"{path}:{line}: {error}") from error
+            with name_file(f"{path}:{line}"):
+                reader.add(row.label)
     if not guids:
         raise InputError(f"{path}: contains no rows{_describe_selection(layout)}")
-    labels, num_unknown = _to_label_array(labels, task, path) if has_labels else (None, 0)
     return Examples(
         guids,
         text_a,
         text_b,
-        labels,
+        reader.to_array(path) if has_labels else None,
         num_empty=_count_empty(text_a, text_b),
         num_broken=num_broken,
-        num_unknown=num_unknown,
+        num_unknown=reader.num_unknown,
         num_garbled=decoder.num_garbled,
+        unknown_labels=reader.listed_unknown,
+        notes=tuple(notes),
     )
 
 
-def select_rows(path, layout, skip_broken, decoder=None):
+def select_rows(path, layout, skip_broken, decoder=None, notes=None):
     """Yields the rows of a file that a Split selects.
 
     The header is row 0. Without a header, the first row is row 0, as in the original BERT's guids.
@@ -212,29 +306,23 @@ def select_rows(path, layout, skip_broken, decoder=None):
       layout: Split.
       skip_broken: bool. Whether to yield a row with too few columns instead of raising an error.
       decoder: bert_tf.files.LineDecoder that counts the lines with invalid bytes, or None.
+      notes: List of str to which notes for the user are added, or None.
 
     Yields:
       Tuple `(line, number, row)`: 1-based number of the line, number of the row, and Row, or None
       for a row with too few columns.
     """
-    columns = [
-        layout.text_a,
-        layout.text_b,
-        layout.label,
-        layout.index,
-        layout.only and layout.only[0],
-    ]
-    rows = tables.read_rows(path, decoder)
+    labels = layout.label if isinstance(layout.label, tuple) else (layout.label,)
+    columns = [layout.text_a, layout.text_b, layout.index, layout.only and layout.only[0], *labels]
+    rows = tables.read_rows(path, decoder, layout.table, notes)
+    cells = tables.CellReader(path)
     first_number = 0
     width = None
     if layout.header:
         first_number = 1
         header = next(rows, (1, []))[1]
         if any(isinstance(column, str) for column in columns):
-            columns = [
-                tables.find_position(column, header, path) if isinstance(column, str) else column
-                for column in columns
-            ]
+            columns = _find_positions(columns, header, path, layout.table)
             width = len(header)  # A tab within a text would shift the named columns after it.
     num_required = max(column for column in columns if column is not None) + 1
     for number, (line, fields) in enumerate(rows, start=first_number):
@@ -248,16 +336,28 @@ def select_rows(path, layout, skip_broken, decoder=None):
                 )
             yield line, number, None
             continue
-        *values, key = (None if column is None else fields[column] for column in columns)
+        text_a, text_b, index, key, *label = (
+            None if column is None else fields[column] for column in columns
+        )
         if layout.only is None or key == layout.only[1]:
-            yield line, number, Row(*values)
+            text_a = cells.read_text(text_a, line, layout.text_a)
+            if text_b is not None:
+                text_b = cells.read_text(text_b, line, layout.text_b)
+            label = tuple(label) if isinstance(layout.label, tuple) else label[0]
+            yield line, number, Row(text_a, text_b, label, index)
+    if notes is not None:
+        notes += cells.notes
 
 
-def split_labels(text, separator):
-    """Returns the labels of a row: without a separator, one, which can be empty."""
-    if not separator:
-        return [text.strip()]
-    return [label.strip() for label in text.split(separator) if label.strip()]
+def _find_positions(columns, header, path, options):
+    """Returns the positions of columns, which are names, positions, or None."""
+    try:
+        return [
+            tables.find_position(column, header, path) if isinstance(column, str) else column
+            for column in columns
+        ]
+    except InputError as error:
+        raise InputError(f"{error}{tables.advise_columns(path, options)}") from error
 
 
 def check_exists(path, data_dir, names, advises_data_file=True):
@@ -279,10 +379,15 @@ def check_exists(path, data_dir, names, advises_data_file=True):
     raise InputError(f"contains no {names}{advice}", "data_dir", data_dir)
 
 
-def _number_labels(task):
-    """Returns dict of the name of a label in the files of a Dataset to its ID."""
-    ids = {label: number for number, label in enumerate(task.labels)}
-    return ids | {in_file: ids[label] for in_file, label in task.renamed_labels}
+def _parse_number(cell):
+    """Returns the float of a cell; raises InputError if it is not a number of float32."""
+    try:
+        value = float(cell)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not abs(value) <= float(np.finfo(np.float32).max):
+        raise InputError(f"label {cell!r}: must be a number")
+    return value
 
 
 def _describe_selection(layout):
@@ -291,73 +396,6 @@ def _describe_selection(layout):
         return ""
     column, value = layout.only
     return f" with {value!r} in column {column + 1}"
-
-
-def _parse_label(text, task, ids, allow_unknown):
-    """Converts the text of a label to its value in `Examples.labels`.
-
-    Args:
-      text: str.
-      task: Dataset.
-      ids: Dict of label name to ID.
-      allow_unknown: See `read_examples`.
-
-    Returns:
-      int or float. If a row can have several labels, a list of int, with the column of unknown
-      labels at its end.
-    """
-    if task.regression:
-        try:
-            value = float(text)
-        except ValueError:
-            value = np.nan
-        if not abs(value) <= float(np.finfo(np.float32).max):
-            raise InputError(f"label {text!r}: must be a number")
-        return value
-    names = split_labels(text, task.label_separator)
-    for name in names:
-        if name not in ids and not (allow_unknown and name):
-            raise InputError(
-                f"unknown label {name!r}; must be one of {tables.list_names(task.labels)}"
-            )
-    found = [ids.get(name, UNKNOWN_LABEL) for name in names]
-    if not task.label_separator:
-        return found[0]
-    return [int(label in found) for label in (*range(len(task.labels)), UNKNOWN_LABEL)]
-
-
-def _to_label_array(labels, task, path):
-    """Converts the values of `_parse_label` of all rows.
-
-    Args:
-      labels: List of values, one per row.
-      task: Dataset.
-      path: Path of the file, for messages.
-
-    Returns:
-      Tuple `(labels, num_unknown)`: see `Examples`.
-
-    Raises:
-      InputError: If no row has a label of the task.
-    """
-    labels = np.array(labels, np.float32 if task.regression else np.int32)
-    if not task.labels:
-        return labels, 0
-    if task.label_separator:
-        is_unknown = labels[:, -1]
-        is_known = labels[:, :-1]
-    else:
-        is_unknown = labels == UNKNOWN_LABEL
-        is_known = ~is_unknown
-    num_unknown = np.count_nonzero(is_unknown)
-    if num_unknown and not is_known.any():
-        raise InputError(
-            f"{path}: contains none of the labels {tables.list_names(task.labels)}; check the "
-            "label column"
-        )
-    if task.label_separator and not num_unknown:
-        labels = is_known
-    return labels, num_unknown
 
 
 def _count_empty(text_a, text_b):

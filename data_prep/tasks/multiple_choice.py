@@ -24,7 +24,7 @@ from bert_tf import files
 from bert_tf.cli import paths, roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
-from bert_tf.files import read_json, replace_surrogates
+from bert_tf.files import replace_surrogates
 from data_prep import tables
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 from data_prep.tasks.datasets import Examples
@@ -164,17 +164,24 @@ def read_swag(path, has_labels=True):
             f"{path}:1: columns ending0, ending1, ... are required; the columns are "
             f"{tables.list_names(header)}"
         )
-    answers = header.index("label") if has_labels and "label" in header else None
+    answers = (
+        tables.find_position("label", header, path) if has_labels and "label" in header else None
+    )
+    cells = tables.CellReader(path)
     guids = []
     text_a = []
     text_b = []
     labels = []
     for number, (line, fields) in enumerate(rows):
         tables.check_width(path, line, fields, len(header))
+        texts = {
+            column: cells.read_text(fields[column], line, header[column])
+            for column in (first, second, *endings)
+        }
         # Written by pandas: its index has no name.
         guids.append(fields[0] if not header[0] else str(number))
-        text_a.append(fields[first])
-        text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
+        text_a.append(texts[first])
+        text_b.append([f"{texts[second]} {texts[ending]}".strip() for ending in endings])
         if answers is not None:
             labels.append(_parse_swag_label(fields[answers], len(endings), f"{path}:{line}"))
     return _create_examples(path, guids, text_a, text_b, labels, decoder.num_garbled)
@@ -247,7 +254,11 @@ def _find_race_files(path):
     place = files.at(path)
     if not place.is_dir():
         return [path]
-    json_files = [file for file in place.files_below() if file.endswith((".json", ".txt"))]
+    json_files = [
+        file
+        for file in place.files_below()
+        if file.endswith((".json", ".txt", ".json.gz", ".txt.gz"))
+    ]
     if not json_files:
         raise InputError(f"{path}: contains no .json or .txt files")
     return json_files
@@ -255,7 +266,7 @@ def _find_race_files(path):
 
 def _read_article(path):
     """Reads the object in a RACE file, and checks it up to the lengths of its lists."""
-    article = read_json(path)
+    article = tables.read_json(path)
     kinds = {"article": str, "questions": list, "options": list}
     if not isinstance(article, dict) or not all(
         isinstance(article.get(key), kind) for key, kind in kinds.items()

@@ -9,12 +9,13 @@ from bert_tf.cli import roles
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
-from data_prep.tasks import conll, word_features
+from data_prep.tasks import conll, tag_schemes, word_features
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
 WORDS_FILE = (
     "File with one word per line, columns separated by tabs or spaces, and an empty line after "
-    "each sentence, or a treebank in CoNLL-U format (.conllu)"
+    "each sentence; JSON lines or Parquet with lists of words and of labels, or with texts and "
+    "offsets of entities; or a treebank in CoNLL-U format (.conllu)"
 )
 
 
@@ -42,8 +43,8 @@ class Settings(TaskSettings):
     )
     label_column: int = setting(
         -1,
-        "Column of the label, optional in --test_file: entities in IOB1, IOB2, or IOBES format, "
-        "or other labels.",
+        "Column of the label, optional in --test_file: entities in IOB1, IOB2, IOBES, BILOU, or "
+        "BMES format, or other labels.",
     )
     treebank_column: str | None = setting(
         None,
@@ -129,6 +130,8 @@ class TokenClassifierData(TaskData):
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
+        if split == "train" and (note := tag_schemes.describe_unknown_scheme(self.labels)):
+            print(note, file=sys.stderr)
         return features
 
     def _read_unlabeled(self, path, tokenizer):

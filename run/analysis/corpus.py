@@ -12,12 +12,11 @@ from matplotlib.ticker import MaxNLocator
 from tqdm import tqdm
 
 from bert_tf import files
-from bert_tf.analysis import behaviors
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from bert_tf.techniques.masks import apply_masks, get_layers
-from run.analysis import reading
+from run.analysis import behaviors, reading
 from run.analysis.observing import Observer, compute_means
 from run.analysis.syntax import OFFSETS, Dependencies
 from run.finetuning.fine_tuned_model import FineTunedModel

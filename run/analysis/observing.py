@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.analysis import behaviors
 from bert_tf.checkpoints import ModelDirectory
 from bert_tf.serving.checkpoint import detect_kind, load_servable
 from bert_tf.tasks import KINDS, MaskedLM
 from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
+from run.analysis import behaviors
 
 TOP_K = 10  # Number of candidates per token of a masked LM, or of answers per question.
 ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token masked.
@@ -33,7 +33,7 @@ class Observation:
       words: int64 [S]. Index of each token's word.
       surfaces: List of W str. The joined tokens of each word.
       attention: float32 [K, S, S].
-      measures: float64 [K, M] of bert_tf.analysis.behaviors.MEASURES, NaN if no token has one.
+      measures: float64 [K, M] of run.analysis.behaviors.MEASURES, NaN if no token has one.
       answer: Dict from Kind.rows, or None if the model has no task.
       candidates: List of S dicts, or None for [CLS] and [SEP]. Predictions of a masked LM if the
         token is masked: "own", the probability of the token itself, None for a [MASK]; "best", a
@@ -121,7 +121,7 @@ class Observer:
             top_k=TOP_K,
         )
         self.servable = load_servable(
-            **settings.checkpoint_to_serve | {"metadata": metadata}, layers="padded"
+            **settings.checkpoint_to_serve | {"metadata": metadata}, remove_padding=False
         )
         self.metadata = self.servable.metadata
         self.kind = self.servable.kind

@@ -12,8 +12,8 @@ import re
 
 import numpy as np
 
-from bert_tf.analysis.behaviors import MEASURES
 from bert_tf.files import new_file, to_json
+from run.analysis.behaviors import MEASURES
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 SCRIPTS = ("data.js", "drawing.js", "main.js")

@@ -12,13 +12,12 @@ from seqeval.metrics.sequence_labeling import get_entities
 from tqdm import tqdm
 
 from bert_tf import files, models
-from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes, new_file
 from data_prep.tasks import conll
-from run.analysis import reading
+from run.analysis import linear_probes, reading
 from run.training import plots, strategies
 from run.training.settings import DeviceSettings
 
@@ -55,9 +54,9 @@ def run(settings):
         compute_examples(name, each, settings, encoder, tokenizer)
         for name, each in sentences.items()
     )
-    result = probes.probe(train, dev, epochs=EPOCHS, learning_rate=LEARNING_RATE, seed=SEED)
+    result = linear_probes.probe(train, dev, epochs=EPOCHS, learning_rate=LEARNING_RATE, seed=SEED)
     labels = sample_control_labels(train.labels, train_forms, dev_forms, SEED)
-    control = probes.probe(
+    control = linear_probes.probe(
         *(
             dataclasses.replace(each, labels=[labels[form] for form in forms])
             for each, forms in ((train, train_forms), (dev, dev_forms))
@@ -142,7 +141,7 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
       tokenizer: BertTokenizer.
 
     Returns:
-      Tuple of bert_tf.analysis.probes.Examples, whose items are words: the word; the word and its
+      Tuple of linear_probes.Examples, whose items are words: the word; the word and its
       head; or the first and the last word of a span; and a list of str, the first word of each
       example. Sentences longer than `max_seq_length` are omitted.
 
@@ -189,7 +188,7 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
             f"{path}: skipped {len(sentences) - num_read:,} sentences longer than "
             f"--max_seq_length={max_seq_length}"
         )
-    return probes.Examples(np.concatenate(vectors), np.array(places), labels), forms
+    return linear_probes.Examples(np.concatenate(vectors), np.array(places), labels), forms
 
 
 def _read_sentences(path, settings):

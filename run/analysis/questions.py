@@ -180,7 +180,7 @@ def _find_labels(data, label):
     """
     if data.dataset.regression:
         return [f"{label:g}"], float(label)
-    is_several = bool(data.dataset.label_separator)
+    is_several = data.dataset.is_multi_label
     names, right = (
         [labels[id_] for id_ in (np.flatnonzero(label) if is_several else [label])]
         for labels in ((*data.dataset.labels, "unknown label"), (*data.metadata.labels, None))

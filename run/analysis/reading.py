@@ -10,7 +10,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.tokenization.model_inputs import FEATURES, pack
 from data_prep.tasks import conll
-from run.inference import extract
+from run.inference import request_files
 
 # Maximum number of texts times their squared length, which bounds the memory of a batch.
 MAX_PAIRS = 1 << 18
@@ -88,7 +88,7 @@ def read_texts(path, treebank_path):
       treebank_path: Path of the treebank.
     """
     if path:
-        return (pair for pair in extract.read_texts(path) if any(pair))
+        return (pair for pair in request_files.read_texts(path) if any(pair))
     return (
         (sentence.text or " ".join(sentence.words), "")
         for sentence in read_sentences(treebank_path)

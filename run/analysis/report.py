@@ -5,9 +5,9 @@ import os
 import numpy as np
 
 from bert_tf import files
-from bert_tf.analysis.behaviors import NAMES
 from bert_tf.files import new_file
 from run.analysis import page, questions
+from run.analysis.behaviors import NAMES
 from run.analysis.observing import Observer
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from bert_tf.analysis.behaviors import DIRECTIONS
+from run.analysis.behaviors import DIRECTIONS
 
 MAX_OFFSET = 10  # Maximum fixed offset to compare heads with, in words, in both directions.
 OFFSETS = np.array([offset for offset in range(-MAX_OFFSET, MAX_OFFSET + 1) if offset])
@@ -46,7 +46,7 @@ class Dependencies:
           numbers: int [B]. Numbers of the sentences.
           relations: List of B lists of str. Relation of each word.
           heads: int [B, W]. Index of each word's head, -1 if there is none, and as padding.
-          hits: bool [2, B, K, W]. Result of bert_tf.analysis.behaviors.hits for all layers.
+          hits: bool [2, B, K, W]. Result of run.analysis.behaviors.hits for all layers.
         """
         known = {name: number for number, name in enumerate(self.relations)}
         rows, words = np.nonzero(heads >= 0)

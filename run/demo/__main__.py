@@ -10,6 +10,7 @@ import dataclasses
 
 from bert_tf.cli import script
 from bert_tf.cli.settings import Settings, setting
+from run.training.settings import MAX_EPOCHS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +22,9 @@ class DemoSettings(Settings):
         "Directory for all files of the demo; overwritten if an earlier demo created it.",
     )
     num_train_steps: int = setting(3000, "Number of pre-training steps.", lower=1)
-    num_train_epochs: float = setting(10.0, "Number of fine-tuning epochs.", lower=0)
+    num_train_epochs: float = setting(
+        10.0, "Number of fine-tuning epochs.", lower=0, most=MAX_EPOCHS
+    )
 
 
 COMMAND = script.Command(DemoSettings(), "run.demo.steps")

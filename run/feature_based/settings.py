@@ -13,7 +13,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.training.settings import DTYPE_POLICIES, DeviceSettings, TrainingSettings
+from run.training.settings import DTYPE_POLICIES, MAX_EPOCHS, DeviceSettings, TrainingSettings
 
 # Combination of the embeddings of several layers, for each choice of features (table 7 of the
 # paper).
@@ -123,7 +123,12 @@ class FeatureBasedSettings(Settings):
         768, "Hidden size of each layer of the BiLSTM, per direction.", lower=1
     )
     learning_rate: float = setting(1e-3, "Learning rate to which the warmup rises.", lower=0)
-    num_train_epochs: float = setting(10.0, "Number of training epochs.", lower=0)
+    num_train_epochs: float = setting(
+        10.0,
+        "Number of training epochs.",
+        lower=0,
+        most=MAX_EPOCHS,
+    )
     warmup_proportion: float = setting(
         0.1,
         "Fraction of the training steps over which the learning rate increases from 0.",

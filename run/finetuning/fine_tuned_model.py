@@ -13,11 +13,11 @@ from bert_tf import files
 from bert_tf.checkpoints import TokenizerFiles, load_pretrained, open_checkpoint
 from bert_tf.checkpoints.training_run import RUN_FILE
 from bert_tf.cli.run_state import snapshot
-from bert_tf.compression.importance import importance, normalize
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.pretrained import write_model
+from bert_tf.techniques.compression.importance import importance, normalize
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS
 from run.finetuning.tasks.base import Task
@@ -71,7 +71,7 @@ class FineTunedModel:
         Raises:
           InputError: If the checkpoint lacks weights of the task, or has them in another shape.
         """
-        encoder = FastEncoder(self.config, Fast("unpadded" if remove_padding else "padded"))
+        encoder = FastEncoder(self.config, Fast(remove_padding=remove_padding))
         model = self.task.make_model(encoder, self.task.metadata)
         missing = [
             name for name in load_pretrained(model, self.path).missing if self.task.needs(name)

@@ -19,7 +19,13 @@ from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 from data_prep.tasks import DATA
 from run.techniques.settings import TrainedWeightsSettings
-from run.training.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
+from run.training.settings import (
+    MAX_EPOCHS,
+    DeviceSettings,
+    OptimizerSettings,
+    StepSettings,
+    TrainingSettings,
+)
 
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
 SEARCH_VALUES = ("search_batch_sizes", "search_learning_rates", "search_epochs")  # Settings.
@@ -37,7 +43,13 @@ class TuningSettings(Settings):
     learning_rate: float = setting(
         5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True
     )
-    num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, changeable=True)
+    num_train_epochs: float = setting(
+        3.0,
+        "Number of training epochs.",
+        lower=0,
+        most=MAX_EPOCHS,
+        changeable=True,
+    )
     warmup_proportion: float = setting(
         0.1,
         "Fraction of the training steps over which the learning rate increases from 0.",

@@ -87,6 +87,6 @@ def convert(settings, weights):
     """
     print("converting to LiteRT, which takes a minute or two", file=sys.stderr)
     servable = checkpoint.load_servable(
-        **settings.checkpoint_to_serve | {"static_length": True, "layers": "litert"}
+        **settings.checkpoint_to_serve | {"static_length": True, "layer": "litert"}
     )
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)

@@ -7,11 +7,9 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.files import LineDecoder
 from bert_tf.tokenization.model_inputs import pack
 from run.inference import request_files, vector_files
 from run.training import prediction, strategies
@@ -50,7 +48,7 @@ def run(settings):
     predictor = _make_predictor(settings, strategy, layers)
     batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
     rows = extract(
-        read_texts(settings.input_file),
+        request_files.read_texts(settings.input_file, settings.request_options),
         tokenizer,
         predictor,
         max_seq_length,
@@ -79,7 +77,7 @@ def _make_predictor(settings, strategy, layers):
     with strategy.scope():
         encoder = FastEncoder(
             settings.model.config,
-            Fast("unpadded" if is_dynamic else "padded", one_hot=settings.use_one_hot_embeddings),
+            Fast(remove_padding=is_dynamic, one_hot=settings.use_one_hot_embeddings),
             dtype=DTYPE_POLICIES[settings.mixed_precision],
         )
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
@@ -93,23 +91,6 @@ def _make_predictor(settings, strategy, layers):
     return prediction.Predictor(
         strategy, compute, per_position=True, static_shapes=not is_dynamic, network=encoder
     )
-
-
-def read_texts(path):
-    """Yields (text_a, text_b) for each line of a file, or of standard input for "-".
-
-    If a line has only one text, text_b is empty.
-
-    Like `read_examples` of the original BERT, it drops invalid UTF-8 bytes, with a note at the end,
-    and whitespace around a line, and splits at the last ` ||| `. An empty line is an empty text, so
-    line numbers are unchanged.
-    """
-    decoder = LineDecoder()
-    with sys.stdin.buffer if path == "-" else files.at(path).open() as file:
-        for line in decoder.lines(file, path):
-            text_a, text_b = request_files.split_pair(line.strip())
-            yield text_a, text_b or ""
-    decoder.tell(path)
 
 
 def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches):

@@ -4,6 +4,7 @@ Opens any model; without TensorFlow for a LiteRT file.
 """
 
 import contextlib
+import csv
 import itertools
 import sys
 
@@ -29,7 +30,7 @@ def run(settings):
       InputError: See open_model and request_files.read. Also if the file is empty.
     """
     model = open_model(settings)
-    requests = request_files.read(settings.input_file, model.inputs, settings.columns)
+    requests = request_files.read(settings.input_file, model.inputs, settings.request_options)
     num_rows = num_truncated = 0
     with (
         open_writer(settings.output_file) as write,
@@ -58,16 +59,23 @@ def run(settings):
 def predict_rows(model, requests, batch_size):
     """Yields the prediction for each request, in order, as a row of Kind.rows.
 
+    The copied columns of the request come first. If a prediction has the same name, the column is
+    named input.NAME.
+
     Args:
       model: bert_tf.serving.LoadedModel.
-      requests: Iterable of dicts of text.
+      requests: Iterable of request_files.Request.
       batch_size: int. Requests per batch.
     """
     requests = iter(requests)
     while window := list(itertools.islice(requests, WINDOW_BATCHES * batch_size)):
-        yield from model.predict(
-            batch_size, **{name: [each[name] for each in window] for name in model.inputs}
-        )
+        inputs = {name: [request.inputs[name] for request in window] for name in model.inputs}
+        for request, row in zip(window, model.predict(batch_size, **inputs), strict=True):
+            copied = {
+                f"input.{name}" if name in row else name: value
+                for name, value in request.copied.items()
+            }
+            yield copied | row
 
 
 def open_model(settings):
@@ -100,15 +108,16 @@ def open_writer(path):
 
     The file is renamed when the context ends without an error.
 
-    A table is tab-separated values with the header of the first row. A dict within a row becomes
-    one column per key; a list stays JSON. In texts, a backslash, tab, or line break is escaped as
-    in JSON: \\\\, \\t, \\n, \\r.
+    A table has the header of the first row. A dict within a row becomes one column per key; a list
+    stays JSON. In tab-separated texts, a backslash, tab, or line break is escaped as in JSON:
+    \\\\, \\t, \\n, \\r. In comma-separated ones, they are quoted.
 
     Args:
-      path: Path of the file: a table if it ends in .tsv, otherwise JSON lines; - for standard
-        output.
+      path: Path of the file: a table with tabs if it ends in .tsv, or with commas if it ends in
+        .csv, otherwise JSON lines; - for standard output.
     """
-    is_table = path.lower().endswith(".tsv")
+    is_csv = path.lower().endswith(".csv")
+    is_table = is_csv or path.lower().endswith(".tsv")
     header = []
 
     def write(row):
@@ -124,12 +133,17 @@ def open_writer(path):
                 cells[name] = value
         if not header:
             header.extend(cells)
-            file.write("\t".join(map(_escape, header)) + "\n")
-        texts = [
-            _escape(value) if isinstance(value, str) else to_json(path, value, ensure_ascii=False)
+            write_fields(header)
+        write_fields(
+            value if isinstance(value, str) else to_json(path, value, ensure_ascii=False)
             for value in (cells[name] for name in header)
-        ]
-        file.write("\t".join(texts) + "\n")
+        )
+
+    def write_fields(fields):
+        if is_csv:
+            csv.writer(file, lineterminator="\n").writerow(fields)
+        else:
+            file.write("\t".join(map(_escape, fields)) + "\n")
 
     with contextlib.nullcontext(sys.stdout) if path == STANDARD_OUTPUT else new_file(path) as file:
         yield write

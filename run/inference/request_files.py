@@ -1,19 +1,96 @@
-"""Files of requests: lines of text, JSON lines, and tables. Does not import TensorFlow.
+"""Files of requests: lines of text, JSON, and tables. Does not import TensorFlow.
 
-A request is a dict of the names of a model's inputs to texts: {"text": "..."}, {"question": "...",
-"context": "..."}, {"text_a": "...", "choices": ["...", "..."]}.
+A request has the texts of a model's inputs: {"text": "..."}, {"question": "...", "context": "..."},
+{"text_a": "...", "choices": ["...", "..."]}.
 """
 
+import dataclasses
+import itertools
 import sys
+from typing import NamedTuple
 
 from bert_tf import files
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from data_prep import tables
+from data_prep.tables import contents, dialects, rows
+from data_prep.tasks import data_file
 
 TABLES = (".tsv", ".csv")  # Ends of the names of tables.
-STANDARD_INPUT = "-"
 LIST_INPUT = "choices"  # The only input that is a list of texts.
 SEPARATOR = " ||| "  # Between the two texts of a pair on a line.
+ALL_COLUMNS = "*"
+FORMATS = (  # For help texts.
+    "a table with a header, separated by tabs (.tsv) or by commas with quotes (.csv); JSON lines, "
+    "a JSON array of objects, or Parquet; otherwise one text per line, or two separated by "
+    "` ||| `. It can be compressed with gzip. - for standard input"
+)
+TABLE_DIALECT = setting(
+    dialects.AUTO,
+    "Delimiter of a table, and whether its fields can be quoted. auto: find it from the header and "
+    "the first rows.",
+    choices=(dialects.AUTO, *dialects.DIALECTS),
+    rare=True,
+)
+# Common names of the columns of texts, for models with these inputs.
+COMMON_NAMES = {
+    ("text",): tuple((name,) for name in (*data_file.TEXTS, "tokens", "words")),
+    ("text_a", "text_b"): (
+        ("sentence1", "sentence2"),
+        ("premise", "hypothesis"),
+        ("question1", "question2"),
+        ("question", "sentence"),
+        ("sent1", "sent2"),
+    ),
+}
+
+
+class Request(NamedTuple):
+    """The texts of a row, and its columns to copy to the predictions.
+
+    Attributes:
+      inputs: Dict of the name of an input of the model to a text, or a list of texts.
+      copied: Dict of the name of a column to a value of JSON.
+    """
+
+    inputs: dict
+    copied: dict
+
+
+@dataclasses.dataclass(frozen=True)
+class RequestOptions:
+    """How to read a file of requests.
+
+    Attributes:
+      columns: Tuple of str. Columns or keys of the inputs, in their order. Additional columns are
+        texts of "choices". If the first row is data: names of all columns. By default, the names of
+        the inputs, or COMMON_NAMES.
+      id_columns: Tuple of str. Columns to copy to the predictions; ALL_COLUMNS for all.
+      dialect: str. See `tables.TableOptions`.
+    """
+
+    columns: tuple = ()
+    id_columns: tuple = ()
+    dialect: str = dialects.AUTO
+
+
+DEFAULT = RequestOptions()
+
+
+class Table(NamedTuple):
+    """An open table.
+
+    Attributes:
+      header: List of str. Names of the columns.
+      rows: Iterator of (line number, dict of a column to its cell).
+      noun: str. "column" or "key", for messages.
+      has_header: bool. Whether the file has the names of the columns.
+    """
+
+    header: list
+    rows: object
+    noun: str
+    has_header: bool = True
 
 
 def split_pair(text):
@@ -33,16 +110,17 @@ def drop_invalid_bytes(text):
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
 
-def read(path, text_inputs, columns=()):
-    """Yields the requests of a file, in its order.
+def read(path, text_inputs, options=DEFAULT):
+    """Yields the Requests of a file, in its order.
 
-    Invalid UTF-8 bytes are dropped, with a note at the end.
+    The content determines the format: Parquet, a JSON array, JSON lines, or a table whose name ends
+    in one of TABLES or whose header has the columns; otherwise lines of text. Invalid UTF-8 bytes
+    are dropped, with a note at the end.
 
     Args:
-      path: Path of the file; - for lines of standard input.
+      path: Path of the file, which can be compressed with gzip; - for standard input.
       text_inputs: Names of the model's inputs, in order.
-      columns: Names of the columns or keys for the inputs, in the order of `text_inputs`. If empty,
-        the names of the inputs. Additional columns are texts of "choices".
+      options: RequestOptions.
 
     Raises:
       InputError: If lines cannot represent the model's inputs, or if the file is invalid, with file
@@ -50,8 +128,160 @@ def read(path, text_inputs, columns=()):
     """
     text_inputs = list(text_inputs)
     decoder = files.LineDecoder()
-    is_table = path.lower().endswith(TABLES)
-    takes_list = is_table and text_inputs[-1] == LIST_INPUT
+    with contents.open_content(path) as content:
+        table = _open_table(path, content, text_inputs, options, decoder)
+        if table is None:
+            _check_lines(path, text_inputs, options)
+            yield from _read_lines(path, decoder.lines(content.file, path), text_inputs)
+        else:
+            yield from _read_rows(path, table, text_inputs, options)
+    decoder.tell(path)
+
+
+def read_texts(path, options=DEFAULT):
+    """Yields (text_a, text_b) of each row or line of a file; see `read`.
+
+    If a row has only one text, text_b is empty. A table has the columns text_a and text_b or the
+    two of `options.columns`, or one text. A line is read like in `read_examples` of the original
+    BERT: without white space at both ends, and split at the last SEPARATOR. An empty line is an
+    empty text, so line numbers are unchanged.
+    """
+    decoder = files.LineDecoder()
+    pair = ["text_a", "text_b"]
+    with contents.open_content(path) as content:
+        table = _open_table(path, content, ["text"], options, decoder)
+        if table is None:
+            for line in decoder.lines(content.file, path):
+                text_a, text_b = split_pair(line.strip())
+                yield text_a, text_b or ""
+        else:
+            is_pair = len(options.columns) == 2 or (
+                not options.columns and {*pair} <= {*table.header}
+            )
+            inputs = pair if is_pair else ["text"]
+            for request in _read_rows(path, table, inputs, options):
+                yield request.inputs[inputs[0]], request.inputs[pair[1]] if is_pair else ""
+    decoder.tell(path)
+
+
+def _open_table(path, content, text_inputs, options, decoder):
+    """Returns the Table of a Content, or None for lines of text."""
+    table_options = tables.TableOptions(options.dialect)
+    records = rows.find_records(path, content, decoder, table_options)
+    if records is not None:
+        first = next(records, None)
+        records = itertools.chain([first] if first else [], records)
+        return Table(list(first[1]) if first else list(text_inputs), records, "key")
+    is_named = contents.strip_suffix(path).endswith(TABLES) or options.dialect != dialects.AUTO
+    if not is_named and not _has_header(path, content, options.columns or text_inputs):
+        return None
+    notes = []
+    lines = rows.read_delimited_rows(path, content, decoder, table_options, notes)
+    header = next(lines, (0, []))
+    _print_notes(notes)
+    if not any(header[1]):
+        raise InputError(f"{path}: has no header; the first line must name the columns")
+    if not _lacks_header(header[1], options.columns):
+        return Table(header[1], _to_dicts(path, lines, header[1]), "column")
+    columns = list(options.columns)
+    _print_notes([f"note: {path}: has no header; its columns are {tables.list_names(columns)}"])
+    lines = itertools.chain([header], lines)
+    return Table(columns, _to_dicts(path, lines, columns), "column", has_header=False)
+
+
+def _has_header(path, content, columns):
+    """Returns whether text in a file without the name of a table begins with these columns."""
+    sample = rows.decode_sample(content)
+    dialect = dialects.find_dialect(path, sample, content.is_complete)
+    first = next(iter(sample.split("\n")), "").rstrip("\r")
+    header = [name.strip('"') for name in first.split(dialect.delimiter)]
+    return len(header) > 1 and {*columns} <= {*header}
+
+
+def _lacks_header(header, columns):
+    """Returns whether the first row is data, and the setting names all columns."""
+    is_named = any(column in header for column in columns)
+    return len(columns) == len(header) and not is_named and rows.looks_like_data([header])
+
+
+def _to_dicts(path, lines, header):
+    for number, fields in lines:
+        tables.check_width(path, number, fields, len(header))
+        yield number, dict(zip(header, fields, strict=True))
+
+
+def _check_lines(path, text_inputs, options):
+    """Raises InputError if lines of text cannot represent the inputs or the options."""
+    formats = "use a table (.tsv, .csv), JSON lines, or Parquet"
+    for argument, columns in (("columns", options.columns), ("id_column", options.id_columns)):
+        if columns:
+            raise InputError(f"has no effect on lines of text; {formats}", argument, tuple(columns))
+    if len(text_inputs) > 2 or LIST_INPUT in text_inputs:
+        raise InputError(
+            f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not "
+            f"fit on a line; {formats}"
+        )
+
+
+def _read_lines(path, lines, text_inputs):
+    """Yields one text per line, or two separated by ` ||| `.
+
+    An empty line is an empty text, to keep line numbers.
+    """
+    for number, line in enumerate(lines, start=1):
+        text = line.rstrip("\r\n")
+        texts = [text] if len(text_inputs) == 1 else split_pair(text)
+        if None in texts:
+            raise InputError(
+                f"{path}:{number}: the model requires {' and '.join(text_inputs)}, separated by "
+                "` ||| `"
+            )
+        yield Request(dict(zip(text_inputs, texts, strict=True)), {})
+
+
+def _read_rows(path, table, text_inputs, options):
+    """Yields the Requests of a Table."""
+    columns = _choose_columns(path, table, text_inputs, options.columns)
+    copied = options.id_columns
+    if ALL_COLUMNS in copied:
+        copied = tuple(table.header)
+    for column in copied:
+        _check_column(path, table, column, "id_column")
+    cells = tables.CellReader(path)
+    last = len(text_inputs) - 1
+    for number, row in table.rows:
+        for column in (*columns, *copied):
+            if column not in row:
+                raise InputError(
+                    f"{path}:{number}: has no key {column!r}; the keys are {tables.list_names(row)}"
+                )
+        if text_inputs[last] == LIST_INPUT:
+            texts = [cells.read_text(row[column], number, column) for column in columns[:last]]
+            choices = [row[column] for column in columns[last:]]
+            if table.noun == "key" and len(choices) == 1:
+                texts.append(_read_list(path, number, columns[last], *choices))
+            else:
+                texts.append([cells.read_text(cell, number, columns[last]) for cell in choices])
+        else:
+            texts = [cells.read_text(row[column], number, column) for column in columns]
+        yield Request(
+            dict(zip(text_inputs, texts, strict=True)), {column: row[column] for column in copied}
+        )
+    _print_notes(cells.notes)
+
+
+def _read_list(path, number, column, value):
+    """Returns a value, or raises InputError unless it is a list of texts."""
+    if value and isinstance(value, list) and all(isinstance(choice, str) for choice in value):
+        return value
+    raise InputError(f"{path}:{number}: {column} is {value!r:.60}; must be a list of strings")
+
+
+def _choose_columns(path, table, text_inputs, columns):
+    """Returns the columns of the inputs, a tuple of str; see `RequestOptions.columns`."""
+    if not table.has_header and len(columns) > len(text_inputs):
+        columns = ()
+    takes_list = text_inputs[-1] == LIST_INPUT
     if columns and (
         len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list)
     ):
@@ -60,83 +290,40 @@ def read(path, text_inputs, columns=()):
             f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
             f"{bound}{len(text_inputs)} columns"
         )
-    if is_table:
-        yield from _read_rows(path, text_inputs, columns or text_inputs, decoder)
-    elif path.lower().endswith(tables.JSON_LINES):
-        yield from _read_objects(path, text_inputs, columns or text_inputs, decoder)
-    elif columns:
-        raise InputError(
-            "has no effect on lines of text; use a table (.tsv, .csv) or JSON lines (.jsonl)",
-            "columns",
-            tuple(columns),
-        )
-    elif len(text_inputs) > 2 or LIST_INPUT in text_inputs:
-        raise InputError(
-            f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not "
-            "fit on a line; use a table (.tsv, .csv) or JSON lines (.jsonl)"
-        )
-    else:
-        yield from _read_lines(path, text_inputs, decoder)
-    decoder.tell(path)
-
-
-def _read_lines(path, text_inputs, decoder):
-    """Yields one text per line, or two separated by ` ||| `.
-
-    An empty line is an empty text, to keep line numbers.
-    """
-    with sys.stdin.buffer if path == STANDARD_INPUT else files.at(path).open() as file:
-        for number, line in enumerate(decoder.lines(file, path), start=1):
-            text = line.rstrip("\r\n")
-            texts = [text] if len(text_inputs) == 1 else split_pair(text)
-            if None in texts:
-                raise InputError(
-                    f"{path}:{number}: the model requires {' and '.join(text_inputs)}, separated "
-                    "by ` ||| `"
-                )
-            yield dict(zip(text_inputs, texts, strict=True))
-
-
-def _read_rows(path, text_inputs, columns, decoder):
-    rows = tables.read_rows(path, decoder)
-    header = next(rows, (0, []))[1]
-    if not any(header):
-        raise InputError(f"{path}: has no header; the first line must name the columns")
+    if not columns:
+        columns = tuple(text_inputs)
+        if not {*columns} <= {*table.header}:
+            columns = _find_common_names(path, table.header, columns)
     for column in columns:
-        if column not in header:
-            raise InputError(
-                f"{path}:1: has no column {column!r}; the columns are "
-                f"{tables.list_names(header)}; set `columns`"
-            )
-    places = [header.index(column) for column in columns]
-    last = len(text_inputs) - 1
-    for number, fields in rows:
-        tables.check_width(path, number, fields, len(header))
-        texts = [fields[place] for place in places]
-        if text_inputs[last] == LIST_INPUT:
-            texts[last:] = [texts[last:]]
-        yield dict(zip(text_inputs, texts, strict=True))
+        _check_column(path, table, column, "columns")
+    return tuple(columns)
 
 
-def _read_objects(path, text_inputs, columns, decoder):
-    for number, row in tables.read_objects(path, decoder):
-        yield {
-            name: _get_value(row, name, key, f"{path}:{number}")
-            for name, key in zip(text_inputs, columns, strict=True)
-        }
+def _find_common_names(path, header, text_inputs):
+    """Returns the columns with COMMON_NAMES of the inputs, or the names of the inputs."""
+    simple = [name.strip().lower() for name in header]
+    for names in COMMON_NAMES.get(text_inputs, ()):
+        if {*names} <= {*simple}:
+            columns = tuple(header[simple.index(name)] for name in names)
+            _print_notes([f"note: {path}: reading {tables.list_names(columns)} as the texts"])
+            return columns
+    return text_inputs
 
 
-def _get_value(row, name, key, place):
-    """Returns the text, or the list of texts, of a key of a JSON object.
+def _check_column(path, table, column, argument):
+    """Raises InputError unless a Table has exactly one column of a name."""
+    if column not in table.header:
+        raise InputError(
+            f"{path}:1: has no {table.noun} {column!r}; the {table.noun}s are "
+            f"{tables.list_names(table.header)}; set `{argument}`"
+        )
+    if table.header.count(column) > 1:
+        raise InputError(
+            f"{path}:1: {table.header.count(column)} columns have the name {column!r}; rename all "
+            "but one"
+        )
 
-    Raises InputError for anything else.
-    """
-    if key not in row:
-        raise InputError(f"{place}: has no key {key!r}; the keys are {tables.list_names(row)}")
-    value = row[key]
-    if name == LIST_INPUT:
-        if not (isinstance(value, list) and value and all(isinstance(each, str) for each in value)):
-            raise InputError(f"{place}: {key} is {value!r:.60}; must be a list of strings")
-    elif not isinstance(value, str):
-        raise InputError(f"{place}: {key} is {value!r:.60}; must be a string")
-    return value
+
+def _print_notes(notes):
+    for note in notes:
+        print(note, file=sys.stderr)

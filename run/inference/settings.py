@@ -29,6 +29,7 @@ from run.training.settings import OriginalDeviceSettings
 
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "litert": ("float32", "float16", "int8")}
 LITERT = "with_litert or format=litert"  # Condition: a LiteRT model is written.
+OTHER_OUTPUTS = (".parquet", ".xlsx", ".gz")  # Ends of the names of files that are not written.
 COMPUTE_TYPES = ("float32", "bfloat16")
 
 
@@ -210,9 +211,7 @@ class PredictionSettings(AnyModelSettings):
 
     input_file: str | None = setting(
         None,
-        "Input file: a table with a header, separated by tabs (.tsv) or by commas with quotes "
-        "(.csv); one JSON object per line (.jsonl); otherwise one text per line, or two separated "
-        "by ` ||| `. - for lines of standard input. Required.",
+        f"Input file: {request_files.FORMATS}. Required.",
         required=True,
         role=roles.INPUT_FILE,
     )
@@ -220,16 +219,35 @@ class PredictionSettings(AnyModelSettings):
         (),
         "Columns of the table, or keys of the objects, for the inputs of the model in order: "
         "text; text_a, text_b; question, context; or text_a and one column per choice. Defaults "
-        "to the names of the inputs.",
+        "to the names of the inputs, or to common names. For a table without a header: the names "
+        "of all its columns.",
     )
+    id_column: tuple[str, ...] = setting(
+        (), "Columns of the input file to copy to the predictions, comma-separated; * for all."
+    )
+    table_dialect: str = request_files.TABLE_DIALECT
     output_file: str | None = setting(
         None,
-        "Output file: a table if it ends in .tsv, otherwise JSON lines; - for standard output. "
-        "Required.",
+        "Output file: a table if it ends in .tsv or .csv, otherwise JSON lines; - for standard "
+        "output. Required.",
         required=True,
         role=roles.OUTPUT_FILE,
     )
     batch_size: int = setting(32, "Batch size.", lower=1)
+
+    @property
+    def request_options(self):
+        """The request_files.RequestOptions."""
+        return request_files.RequestOptions(self.columns, self.id_column, self.table_dialect)
+
+    def check(self):
+        """See Settings."""
+        if self.output_file and self.output_file.lower().endswith(OTHER_OUTPUTS):
+            raise InputError(
+                "must end in .csv or .tsv for a table, or .jsonl for JSON lines",
+                "output_file",
+                self.output_file,
+            )
 
     def check_files(self):
         """See Settings."""
@@ -247,14 +265,19 @@ class ExtractionSettings(Settings):
     devices: OriginalDeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
     input_file: str | None = setting(
         None,
-        "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. "
-        "Required.",
+        f"Input file: {request_files.FORMATS}. Required.",
         required=True,
         role=roles.INPUT_FILE,
     )
     output_file: str | None = setting(
         None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE
     )
+    columns: tuple[str, ...] = setting(
+        (),
+        "For tables: column of the text, or of the two texts. Defaults to text_a and text_b, or to "
+        "a common name such as text.",
+    )
+    table_dialect: str = request_files.TABLE_DIALECT
     format: str = setting(
         "jsonl",
         "jsonl: JSON lines as in the original BERT. npz: NumPy arrays vectors [tokens, layers, "
@@ -287,6 +310,11 @@ class ExtractionSettings(Settings):
     def check_files(self):
         """See Settings."""
         self.parse_layers(self.model.config.num_hidden_layers)
+
+    @property
+    def request_options(self):
+        """The request_files.RequestOptions."""
+        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
 
     def parse_layers(self, num_layers):
         """Returns `layers` as a list of int.

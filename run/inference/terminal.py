@@ -4,8 +4,8 @@ Does not import TensorFlow.
 """
 
 import itertools
-import sys
 
+from bert_tf import files
 from bert_tf.tasks import MaskedLM
 from bert_tf.tasks.masked_lm.task import MASK
 from run.inference import request_files
@@ -36,9 +36,8 @@ def read_requests(texts):
     if texts:
         yield from map(request_files.drop_invalid_bytes, texts)
         return
-    sys.stdin.reconfigure(encoding="utf-8-sig", errors="ignore")
-    for line in sys.stdin:
-        yield line.rstrip("\n")
+    for line in files.LineDecoder().lines(files.open_standard_input(), "standard input"):
+        yield line.rstrip("\r\n")
 
 
 def fill_masks(model, texts, top_k):

@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.files import is_remote, new_file
+from bert_tf.files.local import convert_write_errors
 
 COPY_BYTES = 1 << 20
 
@@ -64,10 +65,13 @@ def _open_npz(path, layers, hidden_size):
     folder = None if is_remote(path) else os.path.dirname(path) or "."
     tokens = bytearray()
     row_splits = [0]
-    with tempfile.TemporaryFile(dir=folder) as vectors_file, new_file(path, "wb") as file:
+    with (
+        tempfile.TemporaryFile(dir=folder, buffering=0) as vectors_file,
+        new_file(path, "wb") as file,
+    ):
 
         def write_row(_, pieces, vectors):
-            vectors_file.write(np.ascontiguousarray(vectors, "<f4").data)
+            _write_all(vectors_file, np.ascontiguousarray(vectors, "<f4"), path)
             tokens.extend("".join(f"{piece}\n" for piece in pieces).encode())
             row_splits.append(row_splits[-1] + len(pieces))
 
@@ -88,6 +92,14 @@ def _open_npz(path, layers, hidden_size):
             for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _write_all(file, array, path):
+    """Writes an array to an unbuffered file; an error, such as a full disk, names `path`."""
+    rest = memoryview(array).cast("B")
+    with convert_write_errors(path):
+        while rest:
+            rest = rest[file.write(rest) :]
 
 
 @contextlib.contextmanager

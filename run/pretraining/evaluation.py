@@ -95,13 +95,10 @@ class PretrainingEvaluator:
         )
         if self._sentence_label:
             logits, labels = losses.sentence_scores(self._sentence_label, outputs, features)
-            counts = losses.sentence_counts(self._sentence_label, features)
-            self._update(
-                self._sentence_label,
-                logits,
-                labels,
-                tf.ones_like(labels, tf.float32) if isinstance(counts, int) else counts,
-            )
+            weights = losses.get_sentence_weights(self._sentence_label, features)
+            if weights is None:
+                weights = tf.ones_like(labels, tf.float32)
+            self._update(self._sentence_label, logits, labels, weights)
 
     def _update(self, prefix, logits, labels, weights):
         """Updates the means `prefix`_loss and `prefix`_accuracy with weighted losses and hits."""

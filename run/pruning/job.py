@@ -19,10 +19,10 @@ from bert_tf.cli import paths
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.cli.tables import format_table
-from bert_tf.compression.pruning import most_important, prune
-from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
+from bert_tf.techniques.compression.pruning import most_important, prune
+from bert_tf.techniques.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 from run.distillation.settings import check_sizes
 from run.finetuning import job

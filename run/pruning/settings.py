@@ -14,7 +14,7 @@ from run.finetuning.settings import (
     TuningSettings,
 )
 from run.techniques.settings import LossSettings
-from run.training.settings import DTYPE_POLICIES, StepSettings, TrainingSettings
+from run.training.settings import DTYPE_POLICIES, MAX_EPOCHS, StepSettings, TrainingSettings
 
 UNITS = "keep_heads or keep_neurons"  # Condition: heads or neurons are pruned.
 
@@ -66,7 +66,10 @@ class PruneModelSettings(FineTunedSettings):
         needs=UNITS,
     )
     num_train_epochs: float = setting(
-        0.0, "Number of epochs of fine-tuning after each round; 0 for none.", lower=0
+        0.0,
+        "Number of epochs of fine-tuning after each round; 0 for none.",
+        lower=0,
+        most=MAX_EPOCHS,
     )
     distill: bool = setting(
         False,

@@ -27,9 +27,12 @@ class ProgressBar:
     def __init__(self, num_steps, get_step, device):
         self._get_step = get_step
         self._is_tpu = device == "TPU"
+        # The state is here, not in the bar: TQDM_DISABLE=1 in the environment disables the latter.
+        self._shown_step = get_step()
+        self._is_compiling = False
         self._bar = tqdm(
             total=num_steps,
-            initial=get_step(),
+            initial=self._shown_step,
             desc="training",
             unit="step",
             mininterval=TERMINAL_SECONDS if sys.stderr.isatty() else FILE_SECONDS,
@@ -49,6 +52,7 @@ class ProgressBar:
 
     def announce_compilation(self):
         """Shows that TensorFlow compiles the next step."""
+        self._is_compiling = True
         self._bar.set_postfix_str(
             f"{COMPILING}, which takes minutes" if self._is_tpu else COMPILING
         )
@@ -69,6 +73,7 @@ class ProgressBar:
 
     def show_loop(self, loss, examples_per_second, tokens_per_second):
         """Shows the mean loss and the speed of a loop of steps, and moves the bar to its end."""
+        self._is_compiling = False
         self._bar.set_postfix_str(
             f"loss {loss:.3f}, {examples_per_second:.0f} examples/s, "
             f"{tokens_per_second:,.0f} tokens/s",
@@ -84,9 +89,12 @@ class ProgressBar:
     def _move_until(self, stopped):
         """Moves the bar regularly until an event is set."""
         while not stopped.wait(UPDATE_SECONDS):
-            if self._bar.postfix == COMPILING and self._get_step() > self._bar.n:
+            if self._is_compiling and self._get_step() > self._shown_step:
+                self._is_compiling = False
                 self._bar.set_postfix_str("", refresh=False)
             self._move()
 
     def _move(self):
-        self._bar.update(self._get_step() - self._bar.n)
+        step = self._get_step()
+        self._bar.update(step - self._shown_step)
+        self._shown_step = step

@@ -9,6 +9,8 @@ from typing import ClassVar
 from bert_tf.cli import roles
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 
+MAX_EPOCHS = 10**6
+
 CPU_STRATEGY = "mirrored_cpu"
 MOST_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 times as many steps.
 # Obsolete flags of the original BERT.

@@ -208,21 +208,22 @@ def choose_fast(
     device = device_type(strategy)
     if device != "CPU" or jit_compile:
         return choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding, **options)
-    layers = "unpadded" if remove_padding else "padded"
-    if strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED:
-        layers = "unpadded_compiled" if remove_padding else "compiled"
-    return Fast(layers, last_where_read=True, **options)
+    is_compiled = strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED
+    return Fast(
+        layer="compiled" if is_compiled else "matrix",
+        remove_padding=remove_padding,
+        last_where_read=True,
+        **options,
+    )
 
 
 def choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding=False, **options):
     """See `choose_fast`, except for CPUs without `jit_compile`; device: "CPU", "GPU", or "TPU"."""
     in_16_bits = in_16_bits and device != "CPU"
     einsum = device == "TPU" or (in_16_bits and jit_compile)
-    layers = "unpadded" if remove_padding else "padded"
-    if einsum:
-        layers = "einsum"
     return Fast(
-        layers,
+        layer="einsum" if einsum else "matrix",
+        remove_padding=remove_padding and not einsum,
         # In 16 bits, the last layer is computed only where it is read, with other dropout masks
         # than in float32.
         last_where_read=einsum and in_16_bits,

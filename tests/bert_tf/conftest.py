@@ -57,7 +57,7 @@ def toy_litert_files(tmp_path_factory, toy_tokenizer):
     """
     folder = tmp_path_factory.mktemp("litert")
     for name in toy_servables.REQUESTS:
-        servable = toy_servables.make_servable(name, toy_tokenizer, layers="litert")
+        servable = toy_servables.make_servable(name, toy_tokenizer, layer="litert")
         batch_sizes = (1, 3) if name == "encoder" else (2,)
         content = litert.convert(servable, lengths=(7, 31), batch_sizes=batch_sizes)
         (folder / f"{name}.tflite").write_bytes(content)

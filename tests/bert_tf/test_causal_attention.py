@@ -34,9 +34,9 @@ STARTS = [[0, 4, 7], [0, 6, 0], [0, 2, 0]]
 ENDS = [[3, 6, 10], [5, 8, 5], [1, 6, 1]]
 OPTIONS = {
     "plain": {},
-    "fast": {"layers": "unpadded", "last_where_read": True},
-    "compiled": {"layers": "unpadded_compiled"},
-    "einsum": {"layers": "einsum", "last_where_read": True},
+    "fast": {"remove_padding": True, "last_where_read": True},
+    "compiled": {"layer": "compiled", "remove_padding": True},
+    "einsum": {"layer": "einsum", "last_where_read": True},
 }
 
 

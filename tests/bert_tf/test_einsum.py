@@ -126,7 +126,7 @@ def test_hashed_dropout_keeps_elements_independently(shape):
 
 
 @pytest.mark.parametrize(
-    "options", [{"layers": "einsum"}, {"layers": "einsum", "last_where_read": True}], ids=str
+    "options", [{"layer": "einsum"}, {"layer": "einsum", "last_where_read": True}], ids=str
 )
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_losses_and_gradients_in_16_bits_are_as_close_to_float32_as_the_plain_ones(

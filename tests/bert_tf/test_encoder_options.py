@@ -12,6 +12,8 @@ import tf_keras
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.errors import InputError
+from bert_tf.fast import Fast
 from bert_tf.fast.compiled import get_activation_block
 from bert_tf.fast.layers import compute_probabilities
 from bert_tf.layers import LayerNorm
@@ -20,13 +22,18 @@ from tests.gradients import assert_close, compute_gradients
 
 CLOSE = 2e-5
 OPTIONS = {
-    "padded": {"layers": "padded"},
-    "unpadded": {"layers": "unpadded"},
+    "padded": {"layer": "matrix"},
+    "unpadded": {"remove_padding": True},
     "recompute": {"recompute": True},
     "last_where_read": {"last_where_read": True},
-    "einsum": {"layers": "einsum"},
-    "einsum_last_where_read": {"layers": "einsum", "last_where_read": True},
-    "all": {"layers": "unpadded_compiled", "last_where_read": True, "recompute": True},
+    "einsum": {"layer": "einsum"},
+    "einsum_last_where_read": {"layer": "einsum", "last_where_read": True},
+    "all": {
+        "layer": "compiled",
+        "remove_padding": True,
+        "last_where_read": True,
+        "recompute": True,
+    },
 }
 
 
@@ -60,7 +67,7 @@ def test_outputs_loss_and_gradients_are_unchanged(pretrainer, batch, plain, opti
         np.testing.assert_allclose(
             encoded[name][is_token], expected[name][is_token], rtol=0, atol=CLOSE
         )
-        if options.get("layers") == "unpadded":
+        if options == {"remove_padding": True}:
             assert not np.any(encoded[name][~is_token])
     for found, output in zip(encoded["encoder_outputs"], expected["encoder_outputs"], strict=True):
         np.testing.assert_allclose(found[is_token], output[is_token], rtol=0, atol=CLOSE)
@@ -95,14 +102,14 @@ def test_a_padded_vocabulary_changes_nothing(reference_config, pretrainer, batch
 @pytest.mark.parametrize(
     ("options", "baseline", "activation"),
     [
-        ({"recompute": True}, {"layers": "padded"}, "gelu"),
-        ({"last_where_read": True}, {"layers": "padded"}, "gelu"),
+        ({"recompute": True}, {"layer": "matrix"}, "gelu"),
+        ({"last_where_read": True}, {"layer": "matrix"}, "gelu"),
         (
-            {"layers": "unpadded_compiled", "last_where_read": True},
-            {"layers": "unpadded"},
+            {"layer": "compiled", "remove_padding": True, "last_where_read": True},
+            {"remove_padding": True},
             "gelu_exact",
         ),
-        ({"layers": "unpadded_compiled"}, {"layers": "unpadded"}, "linear"),
+        ({"layer": "compiled", "remove_padding": True}, {"remove_padding": True}, "linear"),
     ],
     ids=["recompute", "last_where_read", "compiled", "linear"],
 )
@@ -142,7 +149,7 @@ def test_a_compiled_block_in_a_branch_has_a_gradient():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"layers": "unpadded"}, {"layers": "unpadded", "last_where_read": True}]
+    "options", [{}, {"remove_padding": True}, {"remove_padding": True, "last_where_read": True}]
 )
 @pytest.mark.parametrize("attention", ["bidirectional", "causal"])
 def test_a_batch_of_padding_is_finite(reference_config, options, attention):
@@ -167,7 +174,7 @@ def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
 
     def find_blocks(num_layers, function):
         config = dataclasses.replace(reference_config, num_hidden_layers=num_layers)
-        model = models.BertPretrainer(make_encoder(config, layers="compiled"))
+        model = models.BertPretrainer(make_encoder(config, layer="compiled"))
         return {
             operation.get_attr("f").name
             for operation in list_operations(lambda: function(model))
@@ -199,7 +206,7 @@ def test_last_where_read_computes_fewer_rows(reference_config, batch):
 
     batch_size, length = batch["input_ids"].shape
     predictions = batch["masked_lm_positions"].shape[1]
-    complete = count_rows(layers="padded")
+    complete = count_rows(layer="matrix")
     partial = count_rows(last_where_read=True)
     # A layer has four matmuls.
     assert complete.count(batch_size * length) == partial.count(batch_size * length) + 3
@@ -269,3 +276,19 @@ def test_softmax_and_its_gradient(dtype, tolerance):
     operations = compute.get_concrete_function(scores).graph.get_operations()
     (softmax,) = (operation for operation in operations if operation.type == "Softmax")
     assert (len(softmax.outputs[0].consumers()) == 1) == (dtype != "float32")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"layer": "unpadded"},
+            "`layer`=unpadded: must be one of matrix, compiled, einsum, litert",
+        ),
+        ({"layer": "einsum", "remove_padding": True}, "`remove_padding`=True: cannot be combined"),
+        ({"layer": "litert", "remove_padding": True}, "`remove_padding`=True: cannot be combined"),
+    ],
+)
+def test_invalid_accelerations(options, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        Fast(**options)

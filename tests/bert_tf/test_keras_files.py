@@ -35,7 +35,7 @@ def make_models():
     """Returns {name: (model, names of its inputs)}."""
     fast_encoder = fast.FastEncoder(
         keras_cases.CONFIG,
-        fast.Fast(layers="unpadded_compiled", last_where_read=True),
+        fast.Fast(layer="compiled", remove_padding=True, last_where_read=True),
         dtype="mixed_bfloat16",
     )
     return {

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import losses
-from bert_tf.losses import Term, TotalLoss
+from bert_tf.losses import Term, TotalLoss, count_examples
 
 
 def normal(*shape):
@@ -18,29 +18,33 @@ def normal(*shape):
 
 
 def test_terms_by_hand():
-    """Items 1, 2, 4, and 8 have counts 1, 0, 3, and 2, or two counts per example.
+    """Items 1, 2, 4, and 8 have weights 1, 0, 3, and 2, or are two per example.
 
     Two terms can share a name.
     """
     items = lambda outputs, features: outputs
-    one = lambda features: 1
-    counted = Term("loss", items, lambda features: features["counts"])
+    none = lambda features: None
+    two = lambda features: 2 * count_examples(features)
+    weighted = Term("loss", items, lambda features: features["weights"])
     outputs = tf.constant([1.0, 2.0, 4.0, 8.0])
-    features = {"counts": tf.constant([1.0, 0.0, 3.0, 2.0])}
+    features = {"weights": tf.constant([1.0, 0.0, 3.0, 2.0])}
     cases = [
-        ([counted], {"loss": (1 + 12 + 16) / 6}),
-        ([dataclasses.replace(counted, guard=2.0)], {"loss": 29 / 8}),
-        ([Term("loss", items, lambda features: 2)], {"loss": 15 / 8}),
+        ([weighted], {"loss": (1 + 12 + 16) / 6}),
+        ([dataclasses.replace(weighted, guard=2.0)], {"loss": 29 / 8}),
+        ([Term("loss", items, num_items=two)], {"loss": 15 / 8}),
         (
-            [Term("loss", items, lambda features: tf.reduce_sum(features["counts"]))],
+            [Term("loss", items, num_items=lambda features: tf.reduce_sum(features["weights"]))],
             {"loss": 15 / 6},
         ),
         (
-            [Term("a", items, one, 2.0), Term("b", items, lambda features: 2, 4.0)],
+            [Term("a", items, factor=2.0), Term("b", items, none, two, 4.0)],
             {"loss": 2 * 15 / 4 + 4 * 15 / 8, "a": 15 / 4, "b": 15 / 8},
         ),
         (
-            [Term("a", items, one, 0.5), dataclasses.replace(counted, name="a", factor=0.5)],
+            [
+                Term("a", items, none, factor=0.5),
+                dataclasses.replace(weighted, name="a", factor=0.5),
+            ],
             {"loss": (15 / 4 + 29 / 6) / 2, "a": 15 / 4 + 29 / 6},
         ),
     ]
@@ -49,7 +53,7 @@ def test_terms_by_hand():
         assert loss.names == tuple(expected)
         found = {name: float(value) for name, value in loss(outputs, features).items()}
         assert found == pytest.approx(expected, rel=1e-6)
-    assert TotalLoss(counted, Term("a", items, one)).normalizers(features) == [6, 4]
+    assert TotalLoss(weighted, Term("a", items)).normalizers(features) == [6, 4]
 
 
 def test_a_batch_without_predictions():

@@ -24,7 +24,7 @@ def test_a_sequence_longer_than_the_position_embeddings():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"layers": "unpadded", "last_where_read": True}, {"one_hot": True}]
+    "options", [{}, {"remove_padding": True, "last_where_read": True}, {"one_hot": True}]
 )
 @pytest.mark.parametrize(
     ("name", "value", "message"),
@@ -71,7 +71,7 @@ def test_other_features(make, invalid):
 def test_features_of_64_bits():
     """Other tokenizers return them; NumPy's integers have them."""
     model = models.BertClassifier(
-        make_encoder(CONFIG, layers="unpadded", last_where_read=True), LABELS
+        make_encoder(CONFIG, remove_padding=True, last_where_read=True), LABELS
     )
     expected = model(FEATURES)["logits"]
     for features in (
@@ -187,7 +187,7 @@ def test_activations(activation, expected):
     assert float(layer(tf.constant([[-1.0, 0.0]]))[0, 0]) == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}])
+@pytest.mark.parametrize("options", [{}, {"remove_padding": True}])
 @pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
 def test_pooled_logits_of_long_texts(pooling, pool, options):
     """The logits of texts of 2, 4, and 1 windows are those of a plain classifier.
@@ -247,7 +247,7 @@ def summarize(outputs):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"]
+    "options", [{}, {"remove_padding": True, "last_where_read": True}], ids=["plain", "fast"]
 )
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs_with_a_bilstm(name, options):

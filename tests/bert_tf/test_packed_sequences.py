@@ -80,9 +80,9 @@ def pack(sequences, packs):
     "options",
     [
         {},
-        {"layers": "unpadded"},
-        {"layers": "unpadded", "last_where_read": True},
-        {"layers": "einsum", "one_hot": True, "last_where_read": True},
+        {"remove_padding": True},
+        {"remove_padding": True, "last_where_read": True},
+        {"layer": "einsum", "one_hot": True, "last_where_read": True},
     ],
 )
 def test_losses_and_gradients(reference_config, batches, options, label):

@@ -18,7 +18,7 @@ from tests.encoders import make_encoder
 ACTIVATIONS = 2e-5
 RELATIVE = 1e-4
 # The options of the scripts on a CPU.
-CPU_OPTIONS = {"layers": "unpadded_compiled", "last_where_read": True}
+CPU_OPTIONS = {"layer": "compiled", "remove_padding": True, "last_where_read": True}
 MAKE = {
     "pretrain": models.BertPretrainer,
     "classify": lambda encoder: models.BertClassifier(encoder, 3),

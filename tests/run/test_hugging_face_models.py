@@ -182,7 +182,7 @@ def test_gradients_equal_those_of_transformers(folder, expected, name):
         attention_probs_dropout_prob=0.0,
     )
     model = models.BertClassifier(
-        FastEncoder(config, Fast(layers="unpadded", last_where_read=True)), 3
+        FastEncoder(config, Fast(remove_padding=True, last_where_read=True)), 3
     )
     load_pretrained(model, str(folder / name))
     batch = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}

@@ -6,7 +6,7 @@ import dataclasses
 import re
 
 from bert_tf.errors import InputError
-from bert_tf.files import read_json
+from data_prep import tables
 
 # The original BERT splits contexts only at these characters. U+202F is its narrow no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
@@ -118,7 +118,11 @@ def read_examples(path, is_training, version_2_with_negative, counts=None):
 
 def _read_questions(path):
     """Yields (place in the file, context, question as a dict)."""
-    for article_index, article in enumerate(_get_field(read_json(path), "data", list, path)):
+    if is_row_file(path):
+        yield from _read_question_rows(path)
+        return
+    content = tables.read_json(path)
+    for article_index, article in enumerate(_get_field(content, "data", list, path)):
         article_place = f"{path}: data[{article_index}]"
         for paragraph_index, paragraph in enumerate(
             _get_field(article, "paragraphs", list, article_place)
@@ -131,6 +135,37 @@ def _read_questions(path):
                         f"{place}.qas[{index}]: must be an object with the keys id and question"
                     )
                 yield f"{place}.qas[{index}]", context, question
+
+
+def is_row_file(path):
+    """Returns whether a file has a row per question, as `datasets` and pandas write SQuAD."""
+    if not tables.has_records(path):
+        return False
+    _, first = next(tables.read_records(path), (0, {}))
+    return bool(first) and "data" not in first
+
+
+def _read_question_rows(path):
+    """Yields (row in the file, context, question as a dict) of a file with a row per question."""
+    for number, row in tables.read_records(path):
+        place = f"{path}:{number}"
+        answers = row.get("answers")
+        question = {name: row.get(name) for name in ("id", "question")}
+        if answers is not None:
+            if not isinstance(answers, dict):
+                raise InputError(f"{place}: answers is {answers!r:.60}; must be an object of lists")
+            texts = _get_field(answers, "text", list, f"{place}: answers")
+            starts = _get_field(answers, "answer_start", list, f"{place}: answers")
+            if len(texts) != len(starts):
+                raise InputError(
+                    f"{place}: answers have {len(texts)} texts, but {len(starts)} positions"
+                )
+            question["answers"] = [
+                {"text": text, "answer_start": start}
+                for text, start in zip(texts, starts, strict=True)
+            ]
+            question["is_impossible"] = not texts
+        yield place, _get_field(row, "context", str, place), question
 
 
 def _get_field(mapping, name, kind, place):

@@ -145,4 +145,4 @@ class ClassifierTask(Task):
     @property
     def _label_kind(self):
         """Tuple of bool: whether the label is a number, and whether a row may have several ones."""
-        return self._dataset.regression, bool(self._dataset.label_separator)
+        return self._dataset.regression, self._dataset.is_multi_label

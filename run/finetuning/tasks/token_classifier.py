@@ -9,7 +9,7 @@ import os
 from bert_tf import losses
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from data_prep.tasks import conll, word_features
+from data_prep.tasks import conll, tag_schemes, word_features
 from data_prep.tasks.token_classifier import TokenClassifierData
 from run.finetuning.tasks.base import Task
 from run.training import plots
@@ -118,7 +118,10 @@ class TokenClassifierTask(Task):
         labels = [
             list(itertools.islice(names, len(words))) for words in self.data.examples(split).words
         ]
-        return [conll.to_iob2(each) for each in labels] if self._has_entities else labels
+        if not self._has_entities:
+            return labels
+        scheme = tag_schemes.find_scheme({*self.data.labels}) or tag_schemes.SCHEMES["IOBES"]
+        return [tag_schemes.to_iob2(sentence, scheme) for sentence in labels]
 
     def _scores_by_label(self, labels, predicted):
         """Formats a table of precision, recall, and F1 as text."""

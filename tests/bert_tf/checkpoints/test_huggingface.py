@@ -363,8 +363,8 @@ def test_encoders_equal_those_of_transformers(reference, name, unused):
 @pytest.mark.parametrize(
     "options",
     [
-        {"layers": "einsum", "last_where_read": True, "one_hot": True},
-        {"layers": "unpadded_compiled", "last_where_read": True, "recompute": True},
+        {"layer": "einsum", "last_where_read": True, "one_hot": True},
+        {"layer": "compiled", "remove_padding": True, "last_where_read": True, "recompute": True},
     ],
     ids=["einsum", "compiled"],
 )

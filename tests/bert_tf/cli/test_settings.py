@@ -58,6 +58,7 @@ NAMES = [
         ({"toy_count": 0}, "`toy_count`=0: must be at least 1"),
         ({"toy_rate": math.nan}, "`toy_rate`=nan: must be at least 0.0"),
         ({"toy_shift": -math.inf}, "`toy_shift`=-inf: must be a finite number"),
+        ({"toy_shift": 1e300}, "`toy_shift`=1e+300: must be at most 2147483647"),
         ({"toy_steps": 2**31}, "`toy_steps`=2147483648: must be at most 2147483647"),
         (
             {"toy_seed": 2**63},

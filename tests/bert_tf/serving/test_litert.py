@@ -76,7 +76,7 @@ def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
     metadata = TaskMetadata(
         "classifier", toy_servables.MAX_SEQ_LENGTH, True, labels, multi_label=bool(labels)
     )
-    model = models.BertClassifier(make_model("encoder", layers="litert"), len(labels) or 1)
+    model = models.BertClassifier(make_model("encoder", layer="litert"), len(labels) or 1)
     servable = ServedClassifier(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, {"text": TEXTS})
     (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
@@ -92,7 +92,7 @@ def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatc
         dataclasses.replace(toy_servables.CONFIG, attention="causal", bilstm_head=name == "squad"),
     )
     expected = respond(make_servable(name, toy_tokenizer), REQUESTS[name])
-    servable = make_servable(name, toy_tokenizer, layers="litert")
+    servable = make_servable(name, toy_tokenizer, layer="litert")
     (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(**REQUESTS[name]), expected)
 
@@ -131,7 +131,7 @@ def test_threads_share_a_model(loaded):
 def test_smaller_weights(toy_tokenizer, tmp_path):
     """All matrices, including embeddings, are smaller, and both graphs share them."""
     config = BertConfig(3001, 96, 1, 4, 384, max_position_embeddings=31, type_vocab_size=2)
-    model = models.BertPretrainer(make_encoder(config, layers="litert"))
+    model = models.BertPretrainer(make_encoder(config, layer="litert"))
     metadata = toy_servables.METADATA["masked_lm"]
     servable = ServedMaskedLM(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, REQUESTS["masked_lm"])["probabilities"][:, :2]
@@ -154,7 +154,7 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
 
 
 def test_unknown_weights(toy_tokenizer):
-    servable = make_servable("squad", toy_tokenizer, layers="litert")
+    servable = make_servable("squad", toy_tokenizer, layer="litert")
     with pytest.raises(
         InputError, match="`weights`=bfloat16: must be one of float32, float16, int8"
     ):

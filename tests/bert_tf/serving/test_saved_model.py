@@ -239,7 +239,7 @@ def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio
     """
     expected = compute_probabilities(serve(wide_model, toy_tokenizer).answer_texts)
     model = models.BertClassifier(
-        make_encoder(wide_model.encoder.config, dtype="mixed_bfloat16", layers="padded"), 3
+        make_encoder(wide_model.encoder.config, dtype="mixed_bfloat16", layer="matrix"), 3
     )
     for variable, value in zip(model.variables, wide_model.variables, strict=True):
         variable.assign(value)

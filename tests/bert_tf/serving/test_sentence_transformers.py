@@ -115,7 +115,7 @@ def test_exports(written, tmp_path, pooling):
         atol=1e-5,
     )
     lite = tmp_path / "model.tflite"
-    servable = checkpoint.load_servable(**options | {"static_length": True, "layers": "litert"})
+    servable = checkpoint.load_servable(**options | {"static_length": True, "layer": "litert"})
     lite.write_bytes(litert.convert(servable, lengths=[6], batch_sizes=[1]))
     for exported in (path, str(lite)):
         model = bert_tf.load(exported)

@@ -281,7 +281,7 @@ def test_invalid_examples(signatures, example, message):
 
 
 def test_static_length(servables, toy_tokenizer):
-    static = make_servable("tagger", toy_tokenizer, layers="padded", static_length=True)
+    static = make_servable("tagger", toy_tokenizer, layer="matrix", static_length=True)
     response, expected = (
         respond(each, REQUESTS["tagger"]) for each in (static, servables["tagger"])
     )
@@ -300,7 +300,7 @@ def test_static_length(servables, toy_tokenizer):
 
 @pytest.mark.parametrize("name", ["encoder", "masked_lm"])
 def test_responses_of_bfloat16_models_are_float32(toy_tokenizer, name):
-    encoder = make_encoder(CONFIG, layers="unpadded", float32_scores=True, dtype="mixed_bfloat16")
+    encoder = make_encoder(CONFIG, remove_padding=True, float32_scores=True, dtype="mixed_bfloat16")
     model = encoder if name == "encoder" else models.BertPretrainer(encoder)
     serve = SERVABLES[name]
     metadata = TaskMetadata(name, MAX_SEQ_LENGTH, True)

@@ -178,13 +178,15 @@ def test_weights_of_the_total_and_partial_losses():
         ), name
 
 
-@pytest.mark.parametrize("layers", ["padded", "unpadded"])
-def test_losses_are_0_if_the_student_equals_the_teacher(layers):
+@pytest.mark.parametrize("removes_padding", [False, True])
+def test_losses_are_0_if_the_student_equals_the_teacher(removes_padding):
     features = make_features(CONFIG, LENGTHS)
     student, teacher = (
         models.BertClassifier(
             make_encoder(
-                CONFIG, layers=layers if is_teacher else "padded", last_where_read=is_teacher
+                CONFIG,
+                remove_padding=removes_padding and is_teacher,
+                last_where_read=is_teacher,
             ),
             CLASSES,
         )
@@ -282,7 +284,7 @@ def test_the_probability_of_a_layer():
 
 
 def test_rate_0_computes_the_teacher_and_1_the_student():
-    student, teacher = make_pair(layers="unpadded", last_where_read=True)
+    student, teacher = make_pair(remove_padding=True, last_where_read=True)
     for rate, alone in ((0.0, teacher), (1.0, student)):
         mixed = theseus(student, teacher, rate)(TEXTS, training=True)
         np.testing.assert_allclose(mixed["logits"], alone(TEXTS)["logits"], atol=1e-5)

@@ -58,7 +58,7 @@ def features(toy_tokenizer):
 @pytest.mark.parametrize("config", [CONFIG, PRUNED], ids=["full", "pruned"])
 def test_the_int8_file_and_the_model_agree(config, toy_tokenizer, tmp_path):
     """They agree to 1e-5; without fake quantization, they differ by more than 2e-3."""
-    model = make_model(config, layers="litert")
+    model = make_model(config, layer="litert")
     servable = ServedClassifier(
         model,
         toy_tokenizer,
@@ -74,7 +74,8 @@ def test_the_int8_file_and_the_model_agree(config, toy_tokenizer, tmp_path):
 
 @pytest.mark.large
 @pytest.mark.parametrize(
-    "options", [{"layers": "unpadded_compiled"}, {"recompute": True}, {"last_where_read": True}]
+    "options",
+    [{"layer": "compiled", "remove_padding": True}, {"recompute": True}, {"last_where_read": True}],
 )
 def test_gradients_ignore_rounding(features, options, monkeypatch):
     batch = features | {"label_ids": tf.constant([2, 0, 1, 1])}

@@ -38,7 +38,7 @@ def test_new_adapters_change_nothing(reference_config, batch):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"layers": "einsum"}, {"layers": "unpadded"}],
+    [{}, {"layer": "einsum"}, {"remove_padding": True}],
     ids=["plain", "einsum", "unpadded"],
 )
 def test_merged_kernels_compute_the_same(reference_config, batch, options):

@@ -1,5 +1,6 @@
 """The script split_sentences: its files of sentences, its settings, and a run that is killed."""
 
+import functools
 import gzip
 import json
 import pathlib
@@ -57,8 +58,9 @@ def test_sentences_and_counts(tmp_path, texts, capsys):
         len((gzip.open if path.endswith(".gz") else open)(path, "rb").read())
         for path in texts.split(",")
     )
+    num_read = sum(pathlib.Path(path).stat().st_size for path in texts.split(","))
     assert counts == job.Counts(
-        num_bytes, num_documents=44, num_sentences=80 + 48, num_written=len(EXPECTED)
+        num_bytes, num_read, num_documents=44, num_sentences=80 + 48, num_written=len(EXPECTED)
     )
     assert (
         capsys.readouterr().out.splitlines()[1] == "wrote    44 documents, 128 sentences, 0.00 MB"
@@ -94,6 +96,22 @@ def test_text_without_sentences(tmp_path, write, content):
     ):
         split(tmp_path, write("a.txt", content))
     assert read(tmp_path / "out") == {}
+
+
+@pytest.mark.parametrize("is_disabled", [False, True])
+@pytest.mark.parametrize("num_shards", [1, 2])
+def test_documents_that_end_with_the_last_line(
+    tmp_path, write, monkeypatch, num_shards, is_disabled
+):
+    """A blank line in a text ends a document. The progress bar can be disabled."""
+    if is_disabled:  # TQDM_DISABLE=1
+        monkeypatch.setattr(job.tqdm, "tqdm", functools.partial(job.tqdm.tqdm, disable=True))
+    lines = '{"text": "One."}\n{"text": "Two.\\n\\nThree.\\n\\nFour."}\n'
+    split(tmp_path, write("a.jsonl", lines), num_output_shards=num_shards)
+    assert b"".join(content for _, content in sorted(read(tmp_path / "out").items())) == (
+        b"One.\n\nTwo.\n\nThree.\n\nFour.\n\n"
+    )
+    assert len(read(tmp_path / "out")) == num_shards
 
 
 def test_too_little_text_for_the_files(tmp_path, write):

@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import conll
+from data_prep.tasks import conll, tag_schemes
 
 IOB2 = ["B-PER", "I-PER", "B-PER", "O", "B-LOC", "I-LOC", "I-LOC", "O", "B-ORG", "B-LOC"]
 IOB1 = ["I-PER", "I-PER", "B-PER", "O", "I-LOC", "I-LOC", "I-LOC", "O", "I-ORG", "I-LOC"]
@@ -57,7 +57,7 @@ def test_spaces_around_a_label_are_not_part_of_it(write):
     ],
 )
 def test_conversion_to_iob2(labels, expected):
-    assert conll.to_iob2(labels) == expected
+    assert tag_schemes.to_iob2(labels) == expected
 
 
 @pytest.mark.parametrize(

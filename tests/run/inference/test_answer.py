@@ -40,7 +40,7 @@ def make_signatures(tokenizer):
     config = BertConfig(
         tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7
     )
-    model = models.BertSpanLabeler(make_encoder(config, seed=3, layers="unpadded"))
+    model = models.BertSpanLabeler(make_encoder(config, seed=3, remove_padding=True))
     metadata = TaskMetadata(
         "span_labeler",
         MAX_SEQ_LENGTH,

@@ -14,7 +14,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.serving.litert import LiteRTModel
-from data_prep.tasks import conll
+from data_prep.tasks import tag_schemes
 from tests import remote_folders, scripts
 
 pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]
@@ -70,7 +70,7 @@ def test_a_tagger_tags_every_word_as_in_run_tagger(tmp_path):
         )
         row = json.loads((tmp_path / "tags.jsonl").read_text())
         # run_tagger writes valid IOB2.
-        assert (row["words"], conll.to_iob2(row["tags"]), row["was_cut"]) == (
+        assert (row["words"], tag_schemes.to_iob2(row["tags"]), row["was_cut"]) == (
             words,
             expected,
             False,

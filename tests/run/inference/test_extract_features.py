@@ -1,7 +1,9 @@
 """run.extract_features: embeddings equal those of the encoder and of the original BERT."""
 
+import errno
 import io
 import json
+import os
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from bert_tf import files, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from run.inference import extract, terminal, vector_files
+from run.inference import extract, request_files, terminal, vector_files
 from run.inference.settings import ExtractionSettings
 from tests import remote_folders, scripts
 
@@ -154,7 +156,7 @@ def test_numpy_arrays_from_standard_input(flags, expected, monkeypatch, batches_
 def test_a_byte_order_mark_is_not_text(tmp_path, monkeypatch):
     """Files and standard input; run.answer and run.fill_mask read the latter."""
     (tmp_path / "lines.txt").write_bytes(b"\xef\xbb\xbfone\r\n\n\xef\xbb\xbftwo\n")
-    assert list(extract.read_texts(str(tmp_path / "lines.txt"))) == [
+    assert list(request_files.read_texts(str(tmp_path / "lines.txt"))) == [
         ("one", ""),
         ("", ""),
         ("\ufefftwo", ""),
@@ -263,3 +265,31 @@ def test_layers():
     ):
         with pytest.raises(InputError, match=f"`layers`={layers}: {message}"):
             ExtractionSettings(layers=layers).parse_layers(2)
+
+
+def test_npz_on_a_full_disk(tmp_path, monkeypatch):
+    """The error names the file. Nothing is left."""
+
+    class FullDisk(io.RawIOBase):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(vector_files.tempfile, "TemporaryFile", lambda **_: FullDisk())
+    path = str(tmp_path / "out.npz")
+    with (
+        pytest.raises(OSError, match=rf"^{path}: cannot be written: No space left on device$"),
+        vector_files.FORMATS["npz"](path, [0], 2) as write,
+    ):
+        write(0, ["a"], np.ones([1, 1, 2], np.float32))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_standard_input_that_is_closed(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    for read in (
+        lambda: list(terminal.read_requests(())),
+        lambda: list(request_files.read_texts("-")),
+        lambda: list(request_files.read("-", ["text"])),
+    ):
+        with pytest.raises(InputError, match=r"^standard input is closed; set a file, or redir"):
+            read()

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
+from data_prep import tables
 from run.inference import predict, request_files
 from run.inference.predict import open_model
 from run.inference.settings import PredictionSettings
 from tests import scripts
+from tests.conftest import REFERENCE
 from tests.settings import resolved
 
 pytestmark = pytest.mark.large
@@ -31,7 +33,8 @@ def predict_rows(path, requests, batch_size=2):
         model = open_model(
             resolved(PredictionSettings(model=str(path), input_file=file.name, output_file="-"))
         )
-    return list(predict.predict_rows(model, requests, batch_size))
+    rows = [request_files.Request(request, {}) for request in requests]
+    return list(predict.predict_rows(model, rows, batch_size))
 
 
 def test_the_script_writes_a_row_for_each_line(toys, tmp_path, capsys):
@@ -139,7 +142,7 @@ def test_an_empty_text_is_a_request_in_every_format_and_a_byte_order_mark_is_not
     tmp_path, name, content
 ):
     (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + content.encode())
-    assert [each["text"] for each in request_files.read(str(tmp_path / name), ["text"])] == [
+    assert [each.inputs["text"] for each in request_files.read(str(tmp_path / name), ["text"])] == [
         "a film",
         "",
         "b",
@@ -151,8 +154,9 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
     (tmp_path / "rows.csv").write_text('text_a,first,second\n"a, b",c,d\n')
     (tmp_path / "rows.jsonl").write_text('{"q": "a, b", "c": ["c", "d"]}\n\n')
     for name, columns in (("rows.csv", ("text_a", "first", "second")), ("rows.jsonl", ("q", "c"))):
-        requests = list(request_files.read(str(tmp_path / name), ("text_a", "choices"), columns))
-        assert requests == [{"text_a": "a, b", "choices": ["c", "d"]}]
+        options = request_files.RequestOptions(columns)
+        requests = list(request_files.read(str(tmp_path / name), ("text_a", "choices"), options))
+        assert requests == [({"text_a": "a, b", "choices": ["c", "d"]}, {})]
 
 
 @pytest.mark.parametrize(
@@ -182,10 +186,10 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
         ),
         (
             "a.tsv",
-            " text\tb c\n1\t2\n",
+            " txt\tb c\n1\t2\n",
             ("text",),
             (),
-            "a.tsv:1: has no column 'text'; the columns are ' text', 'b c'; set `columns`",
+            "a.tsv:1: has no column 'text'; the columns are ' txt', 'b c'; set `columns`",
         ),
         (
             "a.txt",
@@ -248,8 +252,9 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
 )
 def test_invalid_files(tmp_path, name, content, inputs, columns, message):
     (tmp_path / name).write_text(content)
+    options = request_files.RequestOptions(columns)
     with pytest.raises(InputError, match=message):
-        list(request_files.read(str(tmp_path / name), inputs, columns))
+        list(request_files.read(str(tmp_path / name), inputs, options))
 
 
 def test_special_characters_in_a_table_are_escaped(tmp_path):
@@ -280,3 +285,146 @@ def test_tables_without_a_header(tmp_path, content):
         InputError, match=r"rows\.tsv: has no header; the first line must name the columns$"
     ):
         next(request_files.read(str(path), ("text",)))
+
+
+TOOL_FILES = REFERENCE / "tables"
+
+
+@pytest.mark.parametrize(
+    ("name", "num_rows", "first"),
+    [
+        ("predict_lines.json", 3, "when are bears bears and "),
+        ("json_array.json", 40, "good film"),
+        ("reviews.csv.gz", None, "the scene was poor"),
+        ("pandas.parquet", 3, 'He said "no",\tso'),
+        ("pandas_lines.ndjson", 3, 'He said "no",\tso'),
+        ("pandas.tsv", 3, 'He said "no",\tso'),
+        ("polars.tsv", 3, 'He said "no",\tso'),
+        ("label_studio_tabs.csv", 6, "good, film"),
+    ],
+)
+def test_files_of_tools_are_rows_not_lines(name, num_rows, first):
+    """For prediction and for extraction."""
+    requests = list(request_files.read(str(TOOL_FILES / name), ["text"]))
+    assert requests[0].inputs == {"text": first}
+    if num_rows:
+        assert len(requests) == num_rows
+    assert [each.inputs["text"] for each in requests] == [
+        text_a for text_a, _ in request_files.read_texts(str(TOOL_FILES / name))
+    ]
+
+
+def test_columns_with_common_names(tmp_path, capsys):
+    """They are used with a note if the names of the inputs are missing."""
+    glue = str(TOOL_FILES / "glue.parquet")
+    requests = list(request_files.read(glue, ("text_a", "text_b")))
+    assert requests[0] == ({"text_a": "a", "text_b": "c"}, {})
+    assert capsys.readouterr().err == f"note: {glue}: reading sentence1, sentence2 as the texts\n"
+    options = request_files.RequestOptions(("sentence1", "sentence2"))
+    assert list(request_files.read_texts(glue, options))[1] == ("b", "d")
+    (tmp_path / "words.jsonl").write_text('{"tokens": ["a", "b"]}\n{"tokens": []}\n')
+    path = str(tmp_path / "words.jsonl")
+    assert [each.inputs["text"] for each in request_files.read(path, ["text"])] == ["a b", ""]
+    assert "2 texts are lists of words, which are joined with spaces" in capsys.readouterr().err
+
+
+def test_a_table_in_a_file_of_another_name(tmp_path):
+    """The header decides, or the dialect. Text with a comma is text."""
+    (tmp_path / "rows.txt").write_text("id\ttext\n1\ta, b\n")
+    (tmp_path / "lines.txt").write_text("a text, with a comma\n{not JSON}\n")
+    (tmp_path / "one.txt").write_text("text\na\n")
+    options = request_files.RequestOptions(id_columns=("id",))
+    assert list(request_files.read(str(tmp_path / "rows.txt"), ["text"], options)) == [
+        ({"text": "a, b"}, {"id": "1"})
+    ]
+    assert [
+        each.inputs["text"] for each in request_files.read(str(tmp_path / "lines.txt"), ["text"])
+    ] == ["a text, with a comma", "{not JSON}"]
+    options = request_files.RequestOptions(dialect="tab")
+    assert [
+        each.inputs["text"]
+        for each in request_files.read(str(tmp_path / "one.txt"), ["text"], options)
+    ] == ["a"]
+
+
+def test_a_table_without_a_header(capsys):
+    path = str(TOOL_FILES / "headerless.csv")
+    for columns in (("text", "label"), ("review", "label")):
+        options = request_files.RequestOptions(columns, ("label",))
+        first = next(request_files.read(path, ["text"], options))
+        assert first == ({"text": "the plot was dreadful"}, {"label": "0"})
+        assert "headerless.csv: has no header; its columns are" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("id_columns", "expected"),
+    [
+        (("id",), {"id": 7, "label": "x"}),
+        (("*",), {"id": 7, "text": "a", "input.label": None, "label": "x"}),
+    ],
+)
+def test_copied_columns(tmp_path, id_columns, expected):
+    """They come first. A column with the name of a prediction gets another name."""
+
+    class Model:
+        inputs = ("text",)
+
+        @staticmethod
+        def predict(batch_size, text):
+            return [{"label": "x"} for _ in text]
+
+    (tmp_path / "rows.jsonl").write_text('{"id": 7, "text": "a", "label": null}\n')
+    options = request_files.RequestOptions(id_columns=id_columns)
+    requests = request_files.read(str(tmp_path / "rows.jsonl"), ["text"], options)
+    (row,) = predict.predict_rows(Model, requests, 2)
+    assert list(row.items()) == list(expected.items())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        (
+            "a.csv",
+            "text,text\na,b\n",
+            {},
+            r"a\.csv:1: 2 columns have the name 'text'; rename all but one$",
+        ),
+        ("a.csv", "text\na\n", {"id_columns": ("id",)}, r"has no column 'id'; .* set `id_column`$"),
+        (
+            "a.txt",
+            "one\n",
+            {"id_columns": ("id",)},
+            "^`id_column`=id: has no effect on lines of text; use a table",
+        ),
+        (
+            "a.jsonl",
+            '{"text": "a"}\n{"x": "a"}\n',
+            {},
+            r"a\.jsonl:2: has no key 'text'; the keys are x$",
+        ),
+    ],
+)
+def test_invalid_columns(tmp_path, name, content, options, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        list(
+            request_files.read(
+                str(tmp_path / name), ["text"], request_files.RequestOptions(**options)
+            )
+        )
+
+
+def test_a_csv_is_read_back(tmp_path):
+    """By pandas too: texts with line breaks and quotes are quoted."""
+    path = str(tmp_path / "a.csv")
+    with predict.open_writer(path) as write:
+        write({"id": "1", "label": 'a\n"b", c', "probabilities": {"x": 0.5}, "was_cut": True})
+    assert (tmp_path / "a.csv").read_text() == (
+        'id,label,probabilities.x,was_cut\n1,"a\n""b"", c",0.5,true\n'
+    )
+    assert [fields for _, fields in tables.read_rows(path)][1] == ["1", 'a\n"b", c', "0.5", "true"]
+
+
+def test_names_of_outputs_that_are_not_written():
+    with pytest.raises(InputError, match=r"^`output_file`=a.parquet: must end in .csv or .tsv"):
+        PredictionSettings(model="m", input_file="a.csv", output_file="a.parquet").check()

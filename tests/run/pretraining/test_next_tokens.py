@@ -51,7 +51,7 @@ def test_predictions_by_hand():
 
 @pytest.mark.parametrize("rows", [ROWS, PACKED], ids=["unpacked", "packed"])
 @pytest.mark.parametrize(
-    "options", [{}, {"layers": "unpadded", "last_where_read": True}], ids=["plain", "fast"]
+    "options", [{}, {"remove_padding": True, "last_where_read": True}], ids=["plain", "fast"]
 )
 def test_loss(rows, options):
     """The loss is the mean over all pairs of a token and the next one in its sequence.

@@ -39,7 +39,7 @@ def squared_distances(outputs, features):
     return tf.repeat(tf.square(outputs["weight"] + 9.0), tf.shape(features["input_mask"])[0])
 
 
-LOSS = TotalLoss(Term("loss", squared_distances, counts=lambda features: 1))
+LOSS = TotalLoss(Term("loss", squared_distances))
 
 
 def batches(skip_steps, share):

@@ -43,10 +43,10 @@ class Line(tf_keras.Model):
         return features["x"] * self.kernel
 
 
-mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs, counts=lambda features: 1))
+mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs))
 mean_root = TotalLoss(
     Term(  # Finite at 0, where its gradient is not.
-        "loss", lambda outputs, features: tf.sqrt(outputs), counts=lambda features: 1
+        "loss", lambda outputs, features: tf.sqrt(outputs)
     )
 )
 
@@ -229,8 +229,8 @@ def make_classifier(strategy, dropout, **options):
         )
 
     loss = TotalLoss(
-        Term("loss", mean_of_power(1), counts=lambda features: 1),
-        Term("square", mean_of_power(2), counts=lambda features: 1, factor=0.0),
+        Term("loss", mean_of_power(1)),
+        Term("square", mean_of_power(2), factor=0.0),
     )
     return Training(Trainer(strategy, model, optimizer, loss, **options), model, optimizer)
 
@@ -297,7 +297,7 @@ def assert_reference(numbers, found):
     [
         ("pretrain", True, {}),
         ("classify", True, {"accumulate_steps": 2}),
-        ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"layers": "unpadded"}}),
+        ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"remove_padding": True}}),
         ("pretrain", False, {"accumulate_steps": 2, "jit_compile": True}),
     ],
     ids=[

@@ -168,7 +168,7 @@ def test_float32_on_a_tpu_takes_six_passes(capsys):
 def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
     base, tiny = (BertConfig(9, hidden_size=size, num_attention_heads=2) for size in (768, 128))
     one = tf.distribute.OneDeviceStrategy("CPU:0")
-    assert strategies.choose_fast(one, base) == Fast(last_where_read=True, layers="compiled")
+    assert strategies.choose_fast(one, base) == Fast(last_where_read=True, layer="compiled")
     for other in ((one, tiny), (two_replicas, base)):
         assert strategies.choose_fast(*other) == Fast(last_where_read=True)
     assert strategies.choose_fast(one, base, jit_compile=True) == Fast()
@@ -181,12 +181,12 @@ def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
     )
     assert strategies.choose_fast(gpu, base, in_16_bits=True) == Fast(vocabulary_multiple=8)
     assert strategies.choose_fast(gpu, base, jit_compile=True, in_16_bits=True) == Fast(
-        layers="einsum", last_where_read=True, vocabulary_multiple=8
+        layer="einsum", last_where_read=True, vocabulary_multiple=8
     )
     monkeypatch.setattr(strategies, "device_type", lambda strategy: "TPU")
-    assert strategies.choose_fast(one, base) == Fast(layers="einsum")
+    assert strategies.choose_fast(one, base) == Fast(layer="einsum")
     assert strategies.choose_fast(one, base, in_16_bits=True) == Fast(
-        layers="einsum", last_where_read=True
+        layer="einsum", last_where_read=True
     )
 
 

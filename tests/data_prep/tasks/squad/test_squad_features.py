@@ -1,6 +1,8 @@
 """SQuAD files, and the division of contexts into windows; features match the original BERT."""
 
 import collections
+import gzip
+import json
 
 import numpy as np
 import pytest
@@ -277,3 +279,44 @@ def test_invalid_lengths(lengths, message):
     with pytest.raises(InputError, match=message):
         squad.check_lengths(*lengths)
     squad.check_lengths(13, 1, 9)
+
+
+def test_a_row_per_question(write):
+    """As `datasets` and pandas write it, in any format of records, with several answers in dev."""
+    path = REFERENCE / "tables" / "squad_datasets.jsonl"
+    examples = squad.read_examples(str(path), False, False)
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [example.qas_id for example in examples] == [row["id"] for row in rows]
+    assert examples[0].answers == tuple(rows[0]["answers"]["text"])
+    lines = [
+        {
+            "id": "1",
+            "context": "a b c",
+            "question": "q",
+            "answers": {"text": ["b c"], "answer_start": [2]},
+        },
+        {
+            "id": "2",
+            "context": "a b c",
+            "question": "r",
+            "answers": {"text": [], "answer_start": []},
+        },
+    ]
+    content = "".join(json.dumps(line) + "\n" for line in lines)
+    for name, stored in (
+        ("rows.json", content.encode()),
+        ("rows.json.gz", gzip.compress(content.encode())),
+        ("array.json", json.dumps(lines).encode()),
+    ):
+        first, second = squad.read_examples(write(name, stored), True, True)
+        assert (first.orig_answer_text, first.start_position, first.end_position) == ("b c", 1, 2)
+        assert second.is_impossible
+    path = write("rows.json", json.dumps({**lines[0], "answers": ["b c"]}))
+    with pytest.raises(InputError, match=r"rows\.json:1: answers is \['b c'\]; must be an object"):
+        squad.read_examples(path, True, False)
+
+
+def test_a_compressed_file(write):
+    stored = (REFERENCE / "squad_v1" / "input.json").read_bytes()
+    expected = squad.read_examples(write("a.json", stored), True, False)
+    assert squad.read_examples(write("a.json.gz", gzip.compress(stored)), True, False) == expected

@@ -121,7 +121,8 @@ def test_several_labels_of_which_the_training_data_lacks_some_count_as_wrong(
     )
     task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
     note = (
-        "dev: 2 rows; 1 rows have a label that the training data lacks and count as misclassified"
+        "dev: 2 rows; 1 rows have a label that the training data lacks (c) and count as "
+        "misclassified"
     )
     assert note in capsys.readouterr().err
     logits = np.array([[9, -9], [-9, 9]], np.float32)  # the known labels

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.analysis import behaviors, probes
-from bert_tf.analysis.probes import Examples
+from run.analysis import behaviors, linear_probes
+from run.analysis.linear_probes import Examples
 
 CLS = 2
 SEP = 3
@@ -138,7 +138,7 @@ def test_each_layer_has_its_own_probe_and_the_mix_prefers_the_informative_layer(
         Examples(vectors, np.arange(len(labels))[:, np.newaxis], labels)
         for vectors, labels in (make_states(600, 1), make_states(200, 2))
     )
-    found = probes.probe(train, dev, epochs=30, batch_size=64, learning_rate=0.02)
+    found = linear_probes.probe(train, dev, epochs=30, batch_size=64, learning_rate=0.02)
     assert found.accuracy[INFORMATIVE] > 0.99
     assert (np.delete(found.accuracy, INFORMATIVE) < 0.5).all()
     assert found.mix_accuracy > 0.98
@@ -156,7 +156,7 @@ def test_probes_of_pairs_read_both_words():
     vectors, labels = make_states(400, 3)
     places = np.stack([np.arange(400), np.roll(np.arange(400), 7)], axis=1)
     examples = Examples(vectors.astype(np.float16), places, np.array(labels)[places[:, 1]].tolist())
-    found = probes.probe(examples, examples, epochs=30, batch_size=64, learning_rate=0.02)
+    found = linear_probes.probe(examples, examples, epochs=30, batch_size=64, learning_rate=0.02)
     assert found.accuracy[INFORMATIVE] > 0.99
 
 
@@ -165,6 +165,8 @@ def test_unknown_classes_count_as_errors():
     vectors, labels = make_states(100, 4)
     places = np.arange(100)[:, np.newaxis]
     unknown = Examples(vectors, places, [-1] * 100)
-    found = probes.probe(Examples(vectors, places, labels), unknown, epochs=1, learning_rate=0.02)
+    found = linear_probes.probe(
+        Examples(vectors, places, labels), unknown, epochs=1, learning_rate=0.02
+    )
     assert found.mix_accuracy == 0
     assert not found.accuracy.any()

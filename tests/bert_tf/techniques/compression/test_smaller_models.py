@@ -9,11 +9,11 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import FORMATS, ModelDirectory, huggingface, model_tensors
 from bert_tf.checkpoints.tensors import StoredTensor
-from bert_tf.compression.importance import importance, normalize
-from bert_tf.compression.pruning import most_important, prune
-from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.techniques.compression.importance import importance, normalize
+from bert_tf.techniques.compression.pruning import most_important, prune
+from bert_tf.techniques.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.techniques.masks import apply_masks
 from bert_tf.variables import EMBEDDING_PROJECTION, WORD_EMBEDDINGS
 from tests.encoders import load_all, make_encoder, make_features
@@ -63,7 +63,7 @@ def load(path, config, **options):
     return load_all(models.BertClassifier(make_encoder(config, **options), 3), path)
 
 
-@pytest.mark.parametrize("options", [{}, {"layers": "unpadded"}, {"last_where_read": True}])
+@pytest.mark.parametrize("options", [{}, {"remove_padding": True}, {"last_where_read": True}])
 def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
     masks = (
         [tf.constant([float(number in kept) for number in range(size)]) for kept in layers]

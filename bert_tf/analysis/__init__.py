@@ -1,1 +1,0 @@
-"""Attention heads as numbers: behaviors, dependencies."""

@@ -1,0 +1,168 @@
+"""Opens files of lines or rows: decompresses them, and rejects those that are not text."""
+
+import contextlib
+import gzip
+import io
+import json
+import os
+from typing import NamedTuple
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from data_prep.reading import add_path_to_errors
+
+STANDARD_INPUT = "-"
+GZIP_START = b"\x1f\x8b"
+PARQUET_START = b"PAR1"
+SAMPLE_BYTES = 1 << 20  # Read first, to find the format of a file.
+
+# First bytes of files that are not read, their format, and what to do.
+REJECTED_STARTS = (
+    (b"PK\x03\x04", "a ZIP archive or an Excel workbook", "extract it, or save the sheet as CSV"),
+    (b"\xd0\xcf\x11\xe0", "an Excel or Word file of Microsoft Office", "save it as CSV"),
+    (b"ARROW1", "an Arrow or Feather file", "write Parquet or CSV instead"),
+    (b"\xff\xff\xff\xff", "a stream of Arrow records", "write Parquet or CSV instead"),
+    (b"BZh", "compressed with bzip2", "decompress it, or compress it with gzip"),
+    (b"\xfd7zXZ\x00", "compressed with xz", "decompress it, or compress it with gzip"),
+    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard", "decompress it, or compress it with gzip"),
+    (b"\x93NUMPY", "a NumPy array", "write CSV or JSON lines instead"),
+    (b"\x89HDF", "an HDF5 file", "write CSV or Parquet instead"),
+    (b"SQLite format 3", "an SQLite database", "export the table as CSV"),
+    (b"%PDF", "a PDF document", "save its text as a text file"),
+    (b"\x80\x04\x95", "a Python pickle", "write CSV or Parquet instead"),
+    (b"\x80\x05\x95", "a Python pickle", "write CSV or Parquet instead"),
+)
+
+
+class Content(NamedTuple):
+    """An open file after decompression.
+
+    Attributes:
+      file: Binary file at the first byte, with `readline`. Seekable if it is not compressed.
+      sample: bytes. The beginning of the content, up to SAMPLE_BYTES.
+      is_complete: bool. Whether the sample is the complete content.
+    """
+
+    file: io.BufferedIOBase
+    sample: bytes
+    is_complete: bool
+
+    @property
+    def is_parquet(self):
+        """Whether it is a Parquet file."""
+        return self.sample.startswith(PARQUET_START)
+
+
+class _Rejoined(io.RawIOBase):
+    """A binary stream of a sample that was read, and the rest of its file."""
+
+    def __init__(self, sample, file):
+        self._sample = io.BytesIO(sample)
+        self._file = file
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self._sample.read(len(buffer)) or self._file.read1(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+@contextlib.contextmanager
+def open_content(path):
+    """Provides the Content of a file, decompressed if it is gzip, whatever its name.
+
+    Args:
+      path: Path of the file; - for standard input.
+
+    Raises:
+      InputError: If the file is missing, is damaged, or has a format that is not read; see
+        REJECTED_STARTS. The message says what the file is.
+      OSError: If it cannot be read.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(add_path_to_errors(path))
+        if path == STANDARD_INPUT:
+            file = files.open_standard_input()
+            sample = file.read1(SAMPLE_BYTES)
+            is_seekable = False
+        else:
+            if not files.at(path).is_file():
+                raise InputError(f"{path}: does not exist or is not a file")
+            file = stack.enter_context(files.at(path).open())
+            is_seekable = not _read_start(file).startswith(GZIP_START)
+            if not is_seekable:
+                file = stack.enter_context(gzip.GzipFile(fileobj=file))
+            sample = file.read(SAMPLE_BYTES)
+        _check_sample(path, sample)
+        if is_seekable:
+            file.seek(0)
+        else:
+            file = io.BufferedReader(_Rejoined(sample, file), SAMPLE_BYTES)
+        yield Content(file, sample, path != STANDARD_INPUT and len(sample) < SAMPLE_BYTES)
+
+
+def read_lines(path, decoder):
+    """Yields the lines of a file with their ends.
+
+    Lines end only at \\n: texts may contain other line ends of Python.
+
+    Args:
+      path: Path of the file, which can be compressed with gzip; - for standard input.
+      decoder: bert_tf.files.LineDecoder, which drops invalid UTF-8 bytes and counts their lines.
+
+    Raises:
+      InputError: If the file is missing or is not text. The message names the file.
+    """
+    with open_content(path) as content:
+        check_is_text(path, content)
+        yield from decoder.lines(content.file, path)
+
+
+def read_json(path):
+    """Reads the value of a JSON file, which can be compressed with gzip.
+
+    Raises InputError with the path if it is not JSON.
+    """
+    with open_content(path) as content:
+        check_is_text(path, content)
+        text = content.file.read()
+    try:
+        return json.loads(text.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return files.read_text(path)  # Raises the error with the byte.
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: the JSON is nested too deeply") from error
+
+
+def check_is_text(path, content):
+    """Raises InputError if the Content of a file of lines is Parquet."""
+    if content.is_parquet:
+        raise InputError(f"{path}: is a Parquet file, but must be text")
+
+
+def strip_suffix(path):
+    """Returns the lowercase name of a file without .gz."""
+    return os.path.basename(path).lower().removesuffix(".gz")
+
+
+def _read_start(file):
+    start = file.read(len(GZIP_START))
+    file.seek(0)
+    return start
+
+
+def _check_sample(path, sample):
+    for start, description, remedy in REJECTED_STARTS:
+        if sample.startswith(start):
+            if start.startswith(b"PK") and b"xl/" in sample:
+                raise InputError(f"{path}: is an Excel workbook; save the sheet as CSV (UTF-8)")
+            raise InputError(f"{path}: is {description}; {remedy}")
+    if sample.startswith(PARQUET_START):
+        return
+    files.check_text(sample[: sample.find(b"\n") + 1 or None], path)
+    if b"\0" in sample[:4096]:
+        raise InputError(f"{path}: is not a text file: it contains bytes of value 0")
