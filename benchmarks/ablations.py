@@ -37,6 +37,7 @@ from data_prep.pretraining.instances import InstanceSettings, masking
 from run.pretraining import dynamic_masking, inputs
 from run.training import batches
 from run.training.host_batches import HostShare
+from run.training.padding import Padding
 from run.training.step import Trainer
 
 SEED = 1
@@ -94,7 +95,10 @@ def measure_length_groups(settings, results):
             losses.classification_loss,
         )
         dataset = batches.training_batches(
-            arrays, settings.train_batch_size, SEED, static_shapes=not remove_padding
+            arrays,
+            settings.train_batch_size,
+            SEED,
+            padding=Padding.REMOVED if remove_padding else Padding.STATIC,
         )
         trainer.set_dataset(lambda share, dataset=dataset: dataset)
         turns[remove_padding] = functools.partial(trainer.train, tf.constant(STEPS))

@@ -19,6 +19,7 @@ from bert_tf.cli.resolution import read_config
 from bert_tf.fast import FastEncoder
 from bert_tf.models import BertClassifier
 from run.training import strategies
+from run.training.padding import Padding
 from run.training.settings import DTYPE_POLICIES
 
 PEER = "tf-models-official, AdamWeightDecay"
@@ -28,7 +29,7 @@ COMMAND = script.Command(StepSettings(), __name__)
 def run(settings):
     """Measures both kinds of steps; settings: StepSettings."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
-    fast = strategies.choose_fast(tf.distribute.get_strategy(), config, remove_padding=True)
+    fast = strategies.choose_fast(tf.distribute.get_strategy(), config, Padding.REMOVED)
     with Results("training_step", settings) as results:
         for name, create_steps, token_fraction in (
             ("Pre-training, no padding", create_pretraining_steps, 1.0),

@@ -9,11 +9,11 @@
 
 from bert_tf.cli import script
 from data_prep.tasks import classifier
-from run.finetuning.settings import FineTuningSettings, choose_job
+from run.finetuning.settings import FineTuningSettings
 from run.training.settings import OriginalDeviceSettings
 
 SETTINGS = FineTuningSettings(devices=OriginalDeviceSettings(), task=classifier.Settings())
-COMMAND = script.Command(SETTINGS, choose_job)
+COMMAND = script.Command(SETTINGS, "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -9,10 +9,10 @@ SWAG is in section 4.4 of the paper.
 
 from bert_tf.cli import script
 from data_prep.tasks import multiple_choice
-from run.finetuning.settings import FineTuningSettings, choose_job
+from run.finetuning.settings import FineTuningSettings
 
 SETTINGS = FineTuningSettings(task=multiple_choice.Settings())
-COMMAND = script.Command(SETTINGS, choose_job)
+COMMAND = script.Command(SETTINGS, "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

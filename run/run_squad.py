@@ -12,7 +12,7 @@ Other files in the format of SQuAD work too.
 from bert_tf.cli import script
 from bert_tf.cli.model_settings import TokenizerSettings
 from data_prep.tasks import span_labeler
-from run.finetuning.settings import FineTuningSettings, choose_job
+from run.finetuning.settings import FineTuningSettings
 from run.training.settings import OriginalDeviceSettings
 
 SETTINGS = FineTuningSettings(
@@ -20,7 +20,7 @@ SETTINGS = FineTuningSettings(
     devices=OriginalDeviceSettings(),
     task=span_labeler.Settings(),
 )
-COMMAND = script.Command(SETTINGS, choose_job)
+COMMAND = script.Command(SETTINGS, "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -8,9 +8,9 @@ NER is in section 5.3 of the paper.
 
 from bert_tf.cli import script
 from data_prep.tasks import token_classifier
-from run.finetuning.settings import FineTuningSettings, choose_job
+from run.finetuning.settings import FineTuningSettings
 
-COMMAND = script.Command(FineTuningSettings(task=token_classifier.Settings()), choose_job)
+COMMAND = script.Command(FineTuningSettings(task=token_classifier.Settings()), "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

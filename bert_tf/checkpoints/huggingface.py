@@ -116,7 +116,7 @@ class HuggingFace(Origin):
             yield read_config_casing(config, config_path, has_file=path is not None)
         if path:
             # With a class of BERT, transformers takes only the vocabulary from this file.
-            is_followed = not config_path or follows_file(config)
+            is_followed = config.get("tokenizer_class") is None or follows_file(config)
             yield read_tokenizer_casing(directory.read_json_object(path), path, is_followed)
 
     def read_task(self, directory):

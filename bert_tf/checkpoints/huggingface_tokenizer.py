@@ -110,16 +110,21 @@ def read_tokenizer_casing(values, path, is_followed=True):
         ("pre_tokenizer", keys.TOKENIZER_PRE_TOKENIZER),
         ("post_processor", keys.TOKENIZER_POST_PROCESSOR),
     ):
+        if name not in values and name != "normalizer":
+            continue
         component = values.get(name)
-        only = " or ".join(known.fixed["type"])
+        kinds = known.fixed["type"]
         if not isinstance(component, dict):
-            raise InputError(f"{path}: {name} is {component!r}: only {only} is supported")
-        if component.get("type") not in known.fixed["type"]:
             raise InputError(
-                f"{path}: {name}.type is {component.get('type')!r:.80}: only {only} is supported"
+                f"{path}: {name} is {component!r}: only {' or '.join(kinds)} is supported"
+            )
+        if component.get("type") not in kinds:
+            raise InputError(
+                f"{path}: {name}.type is {component.get('type')!r:.80}: only "
+                f"{' or '.join(map(repr, kinds))} is supported"
             )
         known.check(component, path, f"{name}.")
-    _check_template(values["post_processor"], path)
+    _check_template(values.get("post_processor", {}), path)
     return get_casing(path, values["normalizer"], "lowercase")
 
 

@@ -73,8 +73,7 @@ class Command:
 
     Args:
       settings: Settings with the defaults of the flags.
-      job: Name of the module whose `run(settings)` does the work, or a function of the settings
-        that returns it.
+      job: Name of the module whose `run(settings)` does the work.
       only: Names of the settings that are flags; None for all.
       arguments: Name of the setting to which arguments that are not flags are added, separated by
         commas; None if they are not allowed.
@@ -164,8 +163,7 @@ class Command:
             # Python would search TensorFlow's modules again and again while it imports them.
             gc.disable()
             try:
-                module = self.job(settings) if callable(self.job) else self.job
-                job = importlib.import_module(module)
+                job = importlib.import_module(self.job)
                 gc.freeze()  # and afterwards
             finally:
                 gc.enable()

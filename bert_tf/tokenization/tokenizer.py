@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from bert_tf.checkpoints.directory import ModelDirectory
+from bert_tf.checkpoints.task_metadata import DEFAULTS
 from bert_tf.errors import InputError
 from bert_tf.tokenization import model_inputs
 from bert_tf.tokenization.added_tokens import extend_vocabulary, to_added_tokens
@@ -116,9 +118,21 @@ class BertTokenizer(tf.Module):
           InputError: If there is no vocabulary, if this project does not support the tokenizer, or
             if the casing contradicts the name of the directory.
         """
-        from bert_tf import pretrained
-
-        return pretrained.load_tokenizer(path, lower_case, strip_accents)
+        directory = ModelDirectory.open(path, "path")
+        found = directory.tokenizer
+        if found.vocab_file is None:
+            raise InputError(
+                f"{directory.path}: there is no vocab.txt or tokenizer.json next to this path"
+            )
+        if lower_case is None:
+            lower_case = (
+                DEFAULTS["do_lower_case"] if found.do_lower_case is None else found.do_lower_case
+            )
+        if strip_accents is None and lower_case == found.do_lower_case:
+            strip_accents = found.strip_accents
+        check_casing(lower_case, directory.path)
+        vocab_file = directory.vocab_txt
+        return cls(vocab_file, lower_case, strip_accents, read_added_tokens(vocab_file))
 
     @property
     def vocabulary(self):

@@ -120,6 +120,11 @@ class Counts:
             f"wrote    {written}: {self.num_real / self.num_ids:.1%} non-padding "
             f"tokens{masked}{label}",
         ]
+        if sentence_label and self.num_documents == self.num_sentences:
+            lines.append(
+                "note: each document has one sentence, so the pairs of sentences cannot be "
+                "learned; write one sentence per line, and blank lines only between documents"
+            )
         if self.num_predictions_cut:
             lines.append(
                 f"note: `max_predictions_per_seq` is too small for `masked_lm_prob`: "

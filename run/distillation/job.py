@@ -1,5 +1,7 @@
 """Distillation: the fine-tuning or pre-training job of the student with an additional technique."""
 
+import dataclasses
+
 import tensorflow as tf
 
 from bert_tf import models
@@ -8,7 +10,6 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from run.distillation.settings import GeneralSettings
 from run.finetuning import job as finetuning
-from run.finetuning import sweeps
 from run.pretraining import job as pretraining
 from run.techniques.distillation import Distillation, TaskDistillation
 
@@ -30,18 +31,25 @@ def run(settings):
 def _fine_tune(settings):
     teacher = settings.taught_by
     strategy = finetuning.make_strategy(settings)
-    task = finetuning.read_task(settings, strategy, teacher.metadata)
+    experiment = finetuning.open_experiment(settings, strategy, teacher.metadata)
     distillation = TaskDistillation(
         settings.losses,
         teacher,
         settings.model.config,
-        task,
+        experiment.task,
         init_layers=settings.student.student_layers,
         keep_answers=settings.keep_answers,
         cache_dir=settings.cache_dir,
         replacing_rate=settings.replacing_rate,
     )
-    sweeps.run_all(task, strategy, [*finetuning.choose_techniques(settings), distillation])
+    finetuning.run_experiment(
+        dataclasses.replace(
+            experiment,
+            task=distillation.task,
+            techniques=(*experiment.techniques, distillation),
+            inputs=experiment.inputs | distillation.inputs,
+        )
+    )
     distillation.delete_outputs()
 
 

@@ -64,8 +64,8 @@ def compute(settings, strategy, split, features, positions, layers):
             for name, layer in zip(entries, layers, strict=True)
         }
 
-    static_shapes = not strategies.allows_dynamic_shapes(strategy)
-    predictor = Predictor(strategy, encode, static_shapes=static_shapes, network=encoder)
+    padding = strategies.choose_padding(strategy)
+    predictor = Predictor(strategy, encode, padding=padding, network=encoder)
     batches = predictor.predict_batches(
         features, settings.training.eval_batch_size, f"embeddings of the {split} data"
     )
@@ -99,11 +99,10 @@ def _describe(settings, features, positions, layers):
 def _load_encoder(settings, strategy):
     """Creates the encoder with the weights of its checkpoint. See `compute`."""
     config = settings.model.config
-    removes_padding = strategies.allows_dynamic_shapes(strategy)
     with strategy.scope():
         encoder = FastEncoder(
             config,
-            strategies.choose_fast(strategy, config, remove_padding=removes_padding),
+            strategies.choose_fast(strategy, config, strategies.choose_padding(strategy)),
             dtype=DTYPE_POLICIES[settings.mixed_precision],
         )
         load_pretrained(encoder, settings.model.init_checkpoint)

@@ -3,6 +3,7 @@
 Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden size of the encoder.
 """
 
+import dataclasses
 import os
 
 import numpy as np
@@ -17,18 +18,63 @@ from data_prep.tasks import word_features
 from run.feature_based import embeddings
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import ALL, COMBINATIONS, select_layers
-from run.finetuning.job import TrainingResult
-from run.finetuning.sweeps import compute_mean_and_deviation, keep_better, list_columns
+from run.finetuning.experiment import Experiment
+from run.finetuning.job import run_seeds
+from run.finetuning.search import list_columns
 from run.finetuning.tasks import TASKS
 from run.training import checkpoints, results, strategies
-from run.training.loop import lock_run, open_run
+from run.training.loop import lock_run
+from run.training.padding import Padding
 from run.training.prediction import Predictor
-from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
 TABLE_FILE = "table.tsv"
 SETTINGS_FILE = "feature_based.json"
 DROPOUT = 0.3  # Rate for the inputs of each BiLSTM layer and of the last layer.
+
+
+@dataclasses.dataclass(frozen=True)
+class FeatureExperiment(Experiment):
+    """Runs that train a BiLSTM.
+
+    The features of the task include the vectors, StackedRows [n, W, K, H].
+
+    Attributes:
+      choice: Key of COMBINATIONS.
+      lstm_width: int. Hidden size of the BiLSTM.
+    """
+
+    choice: str = dataclasses.field(kw_only=True)
+    lstm_width: int = dataclasses.field(kw_only=True)
+
+    def make_model(self, settings):
+        """See Experiment. Creates the BiLSTM."""
+        config = settings.model.config
+        return FrozenFeatureModel(
+            COMBINATIONS[self.choice],
+            len(select_layers(self.choice, config.num_hidden_layers)),
+            config.hidden_size,
+            KINDS[self.task.kind].num_outputs(self.task.metadata),
+            pools=not self.task.per_position,
+            width=self.lstm_width,
+            dropout_rate=DROPOUT,
+            seed=settings.training.random_seed,
+        )
+
+    def make_predictor(self, settings, model):
+        """See Experiment."""
+        return Predictor(
+            self.strategy,
+            model,
+            per_position=self.task.per_position,
+            inputs=("vectors", "input_mask"),
+        )
+
+    def begin(self, settings):
+        """See Experiment. The state of all runs is in one file, which the job writes."""
+
+    def save_files(self, settings):
+        """See Experiment. No script opens the directory as a model, so it needs no files."""
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -81,16 +127,14 @@ def read_data(settings):
       Tuple of the Task, whose features are the BiLSTM's without vectors, and the encoder's
       features, dict of split to dict of arrays [n, S].
     """
-    task = TASKS[settings.task.kind](settings.fine_tuning, None)
+    task = TASKS[settings.task.kind].open(settings.fine_tuning)
     tokenizer = settings.tokenizer.read_tokenizer(
         settings.model.init_checkpoint, settings.model.config
     )
-    task.read(tokenizer, ignore_padding=True)
+    task = task.read(tokenizer, Padding.REMOVED)
     features = task.features
-    task.features = {}
-    for split, encoder_features in features.items():
-        task.features[split] = _make_rows(task, split, encoder_features)
-    return task, features
+    rows = {split: _make_rows(task, split, values) for split, values in features.items()}
+    return dataclasses.replace(task, features=rows), features
 
 
 def train_row(settings, choice, strategy, task, features):
@@ -114,76 +158,26 @@ def train_row(settings, choice, strategy, task, features):
     else:
         if is_table:
             print(f"table: {choice}", flush=True)
+        rows = {}
         for split, encoder_features in features.items():
-            task.features[split]["vectors"] = _find_embeddings(
-                settings, choice, strategy, split, task, encoder_features
-            )
-        all_scores = []
-        best = None
-        for one in run_settings:
-            new = train_once(one, strategy, task)
-            all_scores.append(new.scores)
-            best = keep_better(best, new, task.metric)
-        scores = all_scores[0]
-        if len(all_scores) > 1:
-            scores = compute_mean_and_deviation(all_scores)
-            results.write_results(path, scores)
+            vectors = _find_embeddings(settings, choice, strategy, split, task, encoder_features)
+            rows[split] = {**task.features[split], "vectors": vectors}
+        experiment = FeatureExperiment(
+            strategy,
+            dataclasses.replace(task, features=rows),
+            choice=choice,
+            lstm_width=settings.lstm_width,
+        )
+        best, scores = run_seeds(experiment, [one.fine_tuning for one in run_settings], folder)
         if not is_table:
-            task.report(best.outputs, folder)
+            experiment.task.report(best.outputs, folder)
         if settings.do_predict:
-            task.predict(best.predictor, best.outputs, folder)
+            experiment.task.predict(best.predictor, best.outputs, folder)
         best.run.free()
     if is_table:
         for run_folder in folders:  # A row that was interrupted at its end may have left some.
             checkpoints.remove_checkpoints(run_folder)
     return scores
-
-
-def train_once(settings, strategy, task):
-    """Trains and evaluates a BiLSTM with the FeatureBasedSettings of a run.
-
-    See `train_row` for the arguments. The features of the task include the vectors, StackedRows [n,
-    W, K, H].
-
-    Returns:
-      run.finetuning.job.TrainingResult.
-    """
-    training = settings.training
-    config = settings.model.config
-    fine_tuning = settings.fine_tuning
-    num_steps = fine_tuning.num_train_steps(task.num_train_examples)
-
-    def make_model():
-        return FrozenFeatureModel(
-            COMBINATIONS[settings.features],
-            len(select_layers(settings.features, config.num_hidden_layers)),
-            config.hidden_size,
-            KINDS[task.kind].num_outputs(task.metadata),
-            pools=not task.per_position,
-            width=settings.lstm_width,
-            dropout_rate=DROPOUT,
-            seed=training.random_seed,
-        )
-
-    def make_batches(skip_steps, share):
-        return task.training_batches(training.random_seed, skip_steps, share, static_shapes=False)
-
-    run = open_run(
-        fine_tuning,
-        strategy,
-        make_model,
-        task.loss,
-        num_steps=num_steps,
-        num_warmup_steps=int(num_steps * settings.warmup_proportion),
-    )
-    run.train([Phase(0, training.train_batch_size, make_batches)])
-    predictor = Predictor(
-        strategy, run.model, per_position=task.per_position, inputs=("vectors", "input_mask")
-    )
-    outputs = predictor(task.eval_features, training.eval_batch_size, "evaluating")
-    scores = {**task.score(outputs), "global_step": run.step}
-    results.write_results(os.path.join(training.output_dir, RESULTS_FILE), scores)
-    return TrainingResult(run, predictor, scores, outputs)
 
 
 def _find_embeddings(settings, choice, strategy, split, task, features):

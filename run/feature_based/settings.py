@@ -189,7 +189,7 @@ class FeatureBasedSettings(Settings):
     def fine_tuning(self):
         """The FineTuningSettings with the same data and schedule, for a Task."""
         return FineTuningSettings(
-            model=self.model,
+            model=dataclasses.replace(self.model, init_checkpoint=None),  # Of the encoder.
             tokenizer=self.tokenizer,
             devices=self.devices,
             training=self.training,

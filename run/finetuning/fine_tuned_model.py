@@ -11,17 +11,18 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.checkpoints import TokenizerFiles, load_pretrained, open_checkpoint
+from bert_tf.checkpoints.saving import write_model
 from bert_tf.checkpoints.training_run import RUN_FILE
 from bert_tf.cli.run_state import snapshot
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.pretrained import write_model
 from bert_tf.techniques.compression.importance import importance, normalize
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS
 from run.finetuning.tasks.base import Task
 from run.training.host_batches import WHOLE
+from run.training.padding import Padding
 from run.training.prediction import Predictor
 
 
@@ -57,21 +58,21 @@ class FineTunedModel:
         }
         path = settings.model.init_checkpoint
         config = settings.model.config
-        task = TASKS[settings.metadata.kind](FineTuningSettings(**groups), settings.metadata)
-        task.read(settings.tokenizer.read_tokenizer(path, config), ignore_padding=True)
+        task = TASKS[settings.metadata.kind].open(FineTuningSettings(**groups), settings.metadata)
+        task = task.read(settings.tokenizer.read_tokenizer(path, config), Padding.REMOVED)
         return cls(path, config, task)
 
     def read_tensors(self):
         """Returns the weights, dict of canonical name to StoredTensor."""
         return open_checkpoint(self.path).tensors
 
-    def make_model(self, *, remove_padding=True):
+    def make_model(self, padding=Padding.REMOVED):
         """Creates the task's model with its weights.
 
         Raises:
           InputError: If the checkpoint lacks weights of the task, or has them in another shape.
         """
-        encoder = FastEncoder(self.config, Fast(remove_padding=remove_padding))
+        encoder = FastEncoder(self.config, Fast(remove_padding=padding is Padding.REMOVED))
         model = self.task.make_model(encoder, self.task.metadata)
         missing = [
             name for name in load_pretrained(model, self.path).missing if self.task.needs(name)
@@ -106,9 +107,9 @@ class FineTunedModel:
         `num_examples` is rounded up to batches.
         """
         num_batches = -(-num_examples // self.task.settings.training.train_batch_size)
-        batches = self.task.training_batches(seed, 0, WHOLE, static_shapes=False).take(num_batches)
+        batches = self.task.training_batches(seed, 0, WHOLE, Padding.DYNAMIC).take(num_batches)
         found = importance(
-            self.make_model(remove_padding=False),
+            self.make_model(Padding.DYNAMIC),
             self.task.loss,
             tqdm(
                 batches,

@@ -1,50 +1,49 @@
-"""The fine-tuning job: data, model, training, evaluation, the best weights, and predictions.
+"""The fine-tuning job: one run, several over seeds, a search, or an ensemble, and predictions.
 
-Everything specific to a kind of task is in a run.finetuning.tasks.base.Task. See
-run.finetuning.sweeps for several runs.
+Everything specific to a kind of task is in a run.finetuning.tasks.base.Task.
 """
 
 import atexit
 import dataclasses
 import os
 import shutil
+import statistics
 import tempfile
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from bert_tf.checkpoints import (
-    ModelDirectory,
-    TokenizerFiles,
-    holds_adapters,
-    load_pretrained,
-    task_metadata,
-)
+from bert_tf import files
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.checkpoints.training_run import BEST_FOLDER, has_run
-from bert_tf.cli.run_state import RunState, fingerprint, snapshot
-from bert_tf.errors import InputError
-from bert_tf.fast import FastEncoder
+from bert_tf.cli.run_state import fingerprint
+from bert_tf.errors import rename_argument
 from bert_tf.tasks import KINDS
-from bert_tf.tasks.metadata import TASK_FILE
-from run.finetuning.head import choose_new_variables
-from run.finetuning.tasks import TASKS
-from run.techniques.trained_weights import TrainedWeights
-from run.training import model_files, results, strategies
-from run.training.loop import DivergedError, Run, lock_run, open_run
-from run.training.prediction import Predictor
-from run.training.schedule import Phase
-
-RESULTS_FILE = "eval_results.txt"
-# Attributes of a task that a resumed run must match. Lengths may change.
-FIXED_ATTRIBUTES = (
-    "kind",
-    "labels",
-    "pairs",
-    "multi_label",
-    "do_lower_case",
-    "strip_accents",
-    "window_pooling",
+from run.finetuning.experiment import (
+    Experiment,
+    Trained,
+    check_run,
+    choose_padding,
+    write_scores,
 )
+from run.finetuning.head import choose_new_variables
+from run.finetuning.search import search
+from run.finetuning.tasks import TASKS
+from run.techniques.freezing import Freezing
+from run.techniques.int8 import Int8
+from run.techniques.lora import Lora
+from run.techniques.rate_decay import RateDecay
+from run.training import model_files, strategies
+from run.training.loop import lock_run
+
+COMPARED = ("keep_head", "eval_steps")  # Runs with different values would not be comparable.
+
+
+class SeedRuns(NamedTuple):
+    """Runs that differ by their seeds."""
+
+    best: Trained  # By the task's metric; the first one without an evaluation.
+    scores: dict  # Of the only run, or means and deviations; empty without an evaluation.
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -55,31 +54,117 @@ def run(settings):
       settings: FineTuningSettings, resolved.
 
     Raises:
-      InputError: If settings or data are incompatible with each other, the devices, or the run in
+      InputError: If settings or data are incompatible with each other, the devices, or a run in
         output_dir; if a loss is not finite; or if there is no training and no checkpoint.
     """
     # Must precede all TensorFlow computation, such as tokenization.
     strategy = make_strategy(settings)
-    task = read_task(settings, strategy)
+    run_experiment(open_experiment(settings, strategy))
+
+
+def run_experiment(experiment):
+    """Trains and evaluates the runs of a job, and predicts with the best one or the ensemble.
+
+    The settings of its task determine the runs, one or several.
+
+    Args:
+      experiment: Experiment.
+
+    Raises:
+      InputError: See `run`.
+    """
+    task = experiment.task
     settings = task.settings
-    check_run(settings, task)
-    with lock_run(settings.training.output_dir, strategy, settings.do_train):
-        result = train_once(settings, strategy, task, choose_techniques(settings))
-        write_scores(settings.training.output_dir, result.scores, result.run.writes)
-        report(task, result.predictor, result.outputs)
-    if settings.do_train and result.run.writes:
-        folder = settings.training.output_dir
-        last_step = result.run.step
-        if result.scores.get("global_step", last_step) != last_step:
-            folder = os.path.join(folder, BEST_FOLDER)
-        print(
-            f"to predict: python -m run.predict --model={folder} --input_file=texts.txt "
-            "--output_file=predictions.jsonl"
-        )
-        print(
-            f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} "
-            "--export_dir=export"
-        )
+    if len(settings.runs) > 1 and settings.do_train:
+        checkpoint = settings.model.init_checkpoint
+        inputs = {
+            "init_checkpoint": checkpoint and files.at(checkpoint).absolute(),
+            **{name: settings.values()[name] for name in COMPARED},
+        }
+        experiment = dataclasses.replace(experiment, inputs=experiment.inputs | inputs)
+    _check(settings, experiment)
+    with lock_run(settings.training.output_dir, experiment.strategy, settings.do_train):
+        if settings.ensemble:
+            trained = average_ensemble(experiment)
+        elif settings.search:
+            trained = search(experiment)
+        else:
+            trained = run_seeds(experiment, settings.runs, settings.training.output_dir).best
+        report(task, trained)
+    if settings.runs == [settings] and settings.do_train and trained.run.writes:
+        _print_next_commands(trained)
+
+
+def run_seeds(experiment, runs, output_dir):
+    """Trains and evaluates once per seed, and writes eval_results.txt.
+
+    Args:
+      experiment: Experiment.
+      runs: List of FineTuningSettings, one per run.
+      output_dir: Path of the directory for the means of several runs.
+
+    Returns:
+      SeedRuns.
+    """
+    settings = experiment.task.settings
+    all_scores = []
+    best = None
+    for run_settings in runs:
+        new = experiment.train_once(run_settings)
+        write_scores(new.run.folder, new.scores, new.run.writes)
+        if len(runs) > 1 and new.run.writes and settings.do_train:
+            experiment.save_files(settings)
+        all_scores.append(new.scores)
+        best = keep_better(best, new, experiment.task.metric)
+    if len(runs) == 1 or not best.scores:
+        return SeedRuns(best, best.scores)
+    scores = compute_mean_and_deviation(all_scores)
+    write_scores(output_dir, scores, best.run.writes)
+    print(f"best of {len(runs)} runs by {experiment.task.metric}: {best.run.folder}")
+    return SeedRuns(best, scores)
+
+
+def keep_better(best, new, metric):
+    """Returns the better one of two Trained objects, and frees the memory of the other one.
+
+    `best` is None for the first result. It is returned if the scores are equal or missing.
+    """
+    if best is None:
+        return new
+    if new.scores and new.scores[metric] > best.scores[metric]:
+        best.run.free()
+        return new
+    new.run.free()
+    return best
+
+
+def average_ensemble(experiment):
+    """Evaluates each run and the ensemble, and writes eval_results.txt (section 4.2).
+
+    The probabilities of the ensemble are averages. The runs are those of the setting `ensemble`.
+
+    Returns:
+      Trained, with the last run.
+    """
+    task = experiment.task
+    settings = task.settings
+    members = []
+    for run_settings in settings.runs:
+        with rename_argument(output_dir="ensemble"):
+            member = experiment.train_once(run_settings)
+        members.append(member)
+        if member.scores:
+            print(f"{member.run.folder}: {task.metric} = {member.scores[task.metric]:.4g}")
+
+    def predict(*arguments):
+        return task.average([member.predictor(*arguments) for member in members])
+
+    if member.outputs is None:
+        return Trained(member.run, predict, {}, None)
+    outputs = task.average([member.outputs for member in members])
+    scores = task.score(outputs)
+    write_scores(settings.training.output_dir, scores, member.run.writes)
+    return Trained(member.run, predict, scores, outputs)
 
 
 def make_strategy(settings):
@@ -111,7 +196,7 @@ def make_strategy(settings):
     return strategy
 
 
-def read_task(settings, strategy, metadata=None):
+def open_experiment(settings, strategy, metadata=None):
     """Reads and checks all data; writes nothing.
 
     Args:
@@ -121,246 +206,100 @@ def read_task(settings, strategy, metadata=None):
         they are not trained.
 
     Returns:
-      Task, with the settings that the data resolve.
+      Experiment, whose task has the settings that the data resolve.
     """
     checkpoint = settings.model.init_checkpoint
-    task = TASKS[settings.task.kind](settings, metadata or _read_model_metadata(settings))
+    task = TASKS[settings.task.kind].open(settings, metadata or _read_model_metadata(settings))
     tokenizer = settings.tokenizer.read_tokenizer(checkpoint, settings.model.config)
-    task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
-    task.settings = dataclasses.replace(settings, task=task.data.resolved_settings)
-    task.folder = _results_dir(settings, strategy)
-    if settings.do_train:
-        task.started_with = {
-            name: fingerprint(paths) for name, paths in task.training_files.items()
-        }
-        for run_settings in task.settings.runs:
-            run_settings.num_train_steps(task.num_train_examples)
-        if checkpoint and not all(
-            has_run(run_settings.training.output_dir) for run_settings in settings.runs
-        ):
-            task.new_variables = choose_new_variables(
-                task, checkpoint, settings.keep_head, settings.model.config
-            )
-    return task
+    task = task.read(tokenizer, choose_padding(settings, strategy))
+    settings = dataclasses.replace(settings, task=task.data.resolved_settings)
+    task = dataclasses.replace(task, settings=settings, folder=_results_dir(settings, strategy))
+    experiment = Experiment(strategy, task, choose_techniques(settings))
+    if not settings.do_train:
+        return experiment
+    inputs = fingerprint_training_files(task)
+    for run_settings in settings.runs:
+        run_settings.num_train_steps(task.num_train_examples)
+    new_variables = ()
+    if checkpoint and not all(
+        has_run(run_settings.training.output_dir) for run_settings in settings.runs
+    ):
+        new_variables = choose_new_variables(
+            task, checkpoint, settings.keep_head, settings.model.config
+        )
+    return dataclasses.replace(experiment, inputs=inputs, new_variables=new_variables)
 
 
-def check_run(settings, task):
-    """Raises InputError unless a run of a task can begin, or resume, in the output directory.
-
-    Writes nothing.
-    """
-    folder = settings.training.output_dir
-    config = settings.model.config
-    tokenizer = TokenizerFiles(settings.tokenizer.vocab_file)
-    if settings.do_train:
-        model_files.check_directory(folder, config, tokenizer)
-    check_metadata(folder, task.metadata)
-    model_files.check_run_files(folder, config, tokenizer)
-    if settings.do_train:
-        _make_state(settings, task)
+def fingerprint_training_files(task):
+    """Returns dict of setting to the fingerprint of its training files."""
+    return {name: fingerprint(paths) for name, paths in task.training_files.items()}
 
 
 def choose_techniques(settings):
-    """Returns the list of Techniques that FineTuningSettings require."""
-    kind = KINDS[settings.task.kind]
-    return [TrainedWeights(settings.trained_weights, kind, settings.model.init_checkpoint)]
-
-
-class TrainingResult(NamedTuple):
-    """A trained model with its evaluation.
-
-    Attributes:
-      run: Run, with the weights that count.
-      predictor: Predictor of the run's model.
-      scores: Dict of name to float. Scores on the development data, empty without evaluation.
-      outputs: Dict of arrays, the model's outputs for these data, or None.
-    """
-
-    run: Run
-    predictor: Predictor
-    scores: dict
-    outputs: dict | None
-
-
-def train_once(settings, strategy, task, techniques=()):
-    """Trains and evaluates as `settings` request, in the run's directory.
-
-    Args:
-      settings: FineTuningSettings, with the same data as `task`.
-      strategy: tf.distribute.Strategy.
-      task: Task that has read its data.
-      techniques: Techniques that change the run.
-
-    Returns:
-      TrainingResult.
-
-    Raises:
-      InputError: If there is nothing to train, and no trained model to use.
-      DivergedError: If a loss is not finite.
-    """
-    task = task.replace_settings(settings)
-    run = _open_run(settings, strategy, task, techniques)
-    predictor = Predictor(
-        strategy,
-        run.model,
-        per_position=task.per_position,
-        static_shapes=not strategies.may_group_by_length(settings, strategy),
-    )
-
-    def predict():
-        return predictor(task.eval_features, task.eval_batch_size, "evaluating")
-
-    if settings.do_train:
-        _train(run, settings, task, lambda: task.score(predict()))
-    elif not run.step:
-        _check_trained(settings, [name for name in run.missing if task.needs(name)])
-    best_step = restore_best(run, settings)
-    if task.eval_features is None:
-        return TrainingResult(run, predictor, {}, None)
-    outputs = predict()
-    scores = {**task.score(outputs), "global_step": best_step or run.step}
-    return TrainingResult(run, predictor, scores, outputs)
-
-
-def _open_run(settings, strategy, task, techniques):
-    """Creates the model of a task, and opens its run. See `train_once` for the arguments."""
-    num_steps = settings.num_train_steps(task.num_train_examples) if settings.do_train else None
-    groups_by_length = strategies.may_group_by_length(settings, strategy)
-
-    def make_model():
-        return task.make_model(make_encoder(settings, strategy, groups_by_length), task.metadata)
-
-    return open_run(
-        settings,
-        strategy,
-        make_model,
-        task.loss,
-        techniques,
-        num_steps=num_steps,
-        num_warmup_steps=int((num_steps or 0) * settings.tuning.warmup_proportion),
-        init_checkpoint=settings.model.init_checkpoint,
-        new_variables=task.new_variables,
-        adds_tokens=settings.do_train and settings.added_tokens_file is not None,
-    )
-
-
-def _train(run, settings, task, evaluate):
-    """Trains the model of a Run. `evaluate`: Function () -> scores, dict of name to float."""
-    tuning = settings.tuning
-    static_shapes = not strategies.may_group_by_length(settings, run.strategy)
-
-    def make_batches(skip_steps, share):
-        return task.training_batches(
-            settings.training.random_seed, skip_steps, share, static_shapes
-        )
-
-    if run.best_step and run.step < run.num_steps and not tuning.eval_steps:
-        raise InputError(
-            f"contains the best weights of evaluations, in {BEST_FOLDER}; set `eval_steps`, "
-            "or delete them to continue without evaluations",
-            "output_dir",
-            run.folder,
-        )
-    if run.writes:
-        _make_state(settings, task).begin()
-        save_run_files(run.folder, settings, task)
-    task.write_training_data()
-    try:
-        run.train(
-            [Phase(0, settings.training.train_batch_size, make_batches)],
-            evaluate if tuning.eval_steps else None,
-            eval_steps=tuning.eval_steps,
-            best_metric=task.metric if tuning.eval_steps else None,
-            early_stopping_evals=tuning.early_stopping_evals,
-        )
-    except DivergedError:
-        run.free()
-        raise
-
-
-def make_encoder(settings, strategy, groups_by_length):
-    """Creates the encoder of FineTuningSettings.
-
-    For batches of similar lengths, it removes padding.
-    """
-    step = settings.step
-    config = settings.model.config
-    fast = strategies.choose_fast(
-        strategy,
-        config,
-        step.jit_compile,
-        step.is_16_bit,
-        recompute=step.recompute_activations,
-        remove_padding=groups_by_length,
-    )
-    return FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
-
-
-def restore_best(run, settings):
-    """Gives the model the best weights if they were saved, and makes it a plain model.
-
-    Returns their step, or None.
-    """
-    step = run.restore_best()
-    restored = os.path.join(run.folder, BEST_FOLDER if step else "")
-    if run.step and not settings.do_train and holds_adapters(restored):
-        load_pretrained(run.model, restored)  # Merges them.
-    run.finish()
-    return step
-
-
-def save_run_files(folder, settings, task):
-    """Writes config, vocabulary, casing, and task.json to the directory of a run."""
-    model_files.save_run_files(
-        folder, settings.model.config, TokenizerFiles(settings.tokenizer.vocab_file)
-    )
-    task_metadata.keep(folder, task.metadata)
-
-
-def write_scores(folder, scores, writes=True):
-    """Writes and prints eval_results.txt if there are scores and this process writes files."""
-    if writes and scores:
-        results.write_results(os.path.join(folder, RESULTS_FILE), scores)
-
-
-def report(task, predictor, outputs):
-    """Writes the report on an evaluation, and the predictions, if they are requested.
-
-    `outputs`: The model's outputs for the development data, or None.
-    """
-    if outputs is not None and task.settings.tuning.do_eval:
-        task.report(outputs, task.folder)
-    if task.settings.tuning.do_predict:
-        task.predict(predictor, outputs, task.folder)
-
-
-def check_metadata(output_dir, metadata):
-    """Raises InputError if `output_dir` contains the run of another task."""
-    if not has_run(output_dir):
-        return
-    existing = ModelDirectory.open(output_dir).task
-    if existing is None:
-        raise InputError(
-            f"contains a run, but no {TASK_FILE}, which describes its task; restore the file, or "
-            "choose another directory",
-            "output_dir",
-            output_dir,
-        )
-    for name in FIXED_ATTRIBUTES:
-        old = getattr(existing, name, None)
-        new = getattr(metadata, name, None)
-        if old != new:
-            raise InputError(
-                f"contains the run of another task, with {name} {old!r} instead of {new!r}; choose "
-                "another directory",
-                "output_dir",
-                output_dir,
+    """Returns the tuple of Techniques that FineTuningSettings require."""
+    weights = settings.trained_weights
+    techniques = []
+    if weights.quantize_from_step is not None:
+        techniques.append(Int8(weights.quantize_from_step))
+    if weights.lora_rank:
+        techniques.append(
+            Lora(
+                weights.lora_rank,
+                KINDS[settings.task.kind],
+                settings.model.init_checkpoint,
+                weights.freeze_layers or 0,
             )
+        )
+    elif weights.freeze_layers is not None:
+        techniques.append(Freezing(weights.freeze_layers))
+    if weights.layerwise_learning_rate_decay != 1:
+        techniques.append(RateDecay(weights.layerwise_learning_rate_decay))
+    return tuple(techniques)
 
 
-def _make_state(settings, task):
-    """Creates the RunState of a run."""
-    return RunState(settings.training.output_dir, snapshot(settings), task.started_with)
+def report(task, trained):
+    """Writes the report on an evaluation, and the predictions, if they are requested."""
+    if trained.outputs is not None and task.settings.tuning.do_eval:
+        task.report(trained.outputs, task.folder)
+    if task.settings.tuning.do_predict:
+        task.predict(trained.predictor, trained.outputs, task.folder)
+
+
+def _check(settings, experiment):
+    """Raises InputError unless all runs can begin, or resume, or be evaluated; writes nothing."""
+    if not any(
+        model_files.has_started(run_settings.training.output_dir) for run_settings in settings.runs
+    ):
+        check_run(settings, experiment)
+    for run_settings in settings.runs:
+        with rename_argument(**({"output_dir": "ensemble"} if settings.ensemble else {})):
+            check_run(run_settings, experiment)
+
+
+def _print_next_commands(trained):
+    """Prints the commands that use the model of a finished run."""
+    folder = trained.run.folder
+    last_step = trained.run.step
+    if trained.scores.get("global_step", last_step) != last_step:
+        folder = os.path.join(folder, BEST_FOLDER)
+    print(
+        f"to predict: python -m run.predict --model={folder} --input_file=texts.txt "
+        "--output_file=predictions.jsonl"
+    )
+    print(
+        f"to serve:   python -m run.export_saved_model --init_checkpoint={folder} "
+        "--export_dir=export"
+    )
+
+
+def compute_mean_and_deviation(all_scores):
+    """Computes the mean of each score over runs, and its standard deviation as NAME_std."""
+    means = {}
+    for name in all_scores[0]:
+        values = [scores[name] for scores in all_scores]
+        means[name] = statistics.mean(values)
+        means[f"{name}_std"] = statistics.stdev(values)
+    return means
 
 
 def _read_model_metadata(settings):
@@ -384,23 +323,3 @@ def _results_dir(settings, strategy):
     folder = tempfile.mkdtemp(prefix="worker_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def _check_trained(settings, missing):
-    """Raises InputError unless init_checkpoint has all task variables.
-
-    `missing`: Names of variables it lacks.
-    """
-    output_dir = settings.training.output_dir
-    checkpoint = settings.model.init_checkpoint
-    if not checkpoint:
-        raise InputError(
-            "contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
-            "output_dir",
-            output_dir,
-        )
-    if missing:
-        raise InputError(
-            f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
-            f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run"
-        )

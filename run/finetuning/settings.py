@@ -317,12 +317,6 @@ class FineTuningSettings(Settings):
         return steps
 
 
-def choose_job(settings):
-    """Returns the name of the module whose `run` does the work of FineTuningSettings."""
-    has_several = settings.search or settings.ensemble or settings.tuning.num_runs > 1
-    return "run.finetuning.sweeps" if has_several else "run.finetuning.job"
-
-
 def format_number(number):
     """Formats a number unambiguously and without a trailing .0: 2, 0.5, 5e-05."""
     return str(number).removesuffix(".0")

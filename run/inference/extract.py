@@ -13,6 +13,7 @@ from bert_tf.fast import Fast, FastEncoder
 from bert_tf.tokenization.model_inputs import pack
 from run.inference import request_files, vector_files
 from run.training import prediction, strategies
+from run.training.padding import Padding
 from run.training.settings import DTYPE_POLICIES
 
 MEAN_TOKEN = "[MEAN]"
@@ -73,11 +74,13 @@ def run(settings):
 
 def _make_predictor(settings, strategy, layers):
     """Loads the encoder, and creates the Predictor of "vectors", float32 [B, S, layers, H]."""
-    is_dynamic = strategies.allows_dynamic_shapes(strategy)
+    padding = strategies.choose_padding(strategy)
     with strategy.scope():
         encoder = FastEncoder(
             settings.model.config,
-            Fast(remove_padding=is_dynamic, one_hot=settings.use_one_hot_embeddings),
+            Fast(
+                remove_padding=padding is Padding.REMOVED, one_hot=settings.use_one_hot_embeddings
+            ),
             dtype=DTYPE_POLICIES[settings.mixed_precision],
         )
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
@@ -89,7 +92,7 @@ def _make_predictor(settings, strategy, layers):
         }
 
     return prediction.Predictor(
-        strategy, compute, per_position=True, static_shapes=not is_dynamic, network=encoder
+        strategy, compute, per_position=True, padding=padding, network=encoder
     )
 
 

@@ -1,6 +1,7 @@
 """The pre-training job, from settings to results: records, model, training, evaluation."""
 
 import contextlib
+import dataclasses
 import os
 
 import tensorflow as tf
@@ -10,13 +11,12 @@ from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from run.pretraining import phases
 from run.pretraining.data import PretrainingData
 from run.pretraining.evaluation import PretrainingEvaluator
+from run.pretraining.phases import get_phases
 from run.training import model_files, strategies
 from run.training.loop import lock_run, open_run
 from run.training.results import write_results
-from run.training.schedule import Phase
 
 RESULTS_FILE = "eval_results.txt"
 HEADS = "cls/"  # Prefix of the names of the variables that an evaluation requires.
@@ -37,9 +37,9 @@ def run(settings, techniques=()):
     folder = settings.training.output_dir
     config = settings.model.config
     strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
-    parts = [
-        (first_step, part, PretrainingData(part, config))
-        for first_step, part in phases.get_phases(settings)
+    phases = [
+        dataclasses.replace(phase, data=PretrainingData(phase.settings, config))
+        for phase in get_phases(settings)
     ]
     for note in settings.notes():
         print(note)
@@ -49,19 +49,24 @@ def run(settings, techniques=()):
     model_files.check_run_files(folder, config, settings.tokenizer)
     if settings.do_train:
         model_files.check_directory(folder, config, settings.tokenizer)
-        state = _make_state(settings, parts)
+        state = _make_state(settings, phases)
     with contextlib.ExitStack() as stack:
         stack.enter_context(lock_run(folder, strategy, settings.do_train))
-        for _, _, data in parts:
-            stack.enter_context(data.name_bad_file())
+        for phase in phases:
+            stack.enter_context(phase.data.name_bad_file())
         training = start(settings, strategy, techniques)
-        evaluate = _make_evaluation(training, settings, parts)
+        evaluate = _make_evaluation(training, settings, phases)
         results = None
         if settings.do_train:
             if training.writes:
                 state.begin()
                 model_files.save_run_files(folder, config, settings.tokenizer)
-            results = _train(training, settings, parts, evaluate)
+            results = training.train(
+                phases,
+                evaluate if settings.eval_steps else None,
+                eval_steps=settings.eval_steps,
+                profiled_steps=settings.profiled_steps,
+            )
             training.finish()
         if settings.do_eval:
             results = results or evaluate()
@@ -71,43 +76,26 @@ def run(settings, techniques=()):
                 )
 
 
-def _make_evaluation(run, settings, parts):
+def _make_evaluation(run, settings, phases):
     """Returns a function () -> dict of name to float, which evaluates the model of a Run.
 
-    `parts`: List of tuples of a phase's first step, its PretrainingSettings, and its
-    PretrainingData.
+    `phases`: List of Phase with PretrainingData.
     """
     objective = settings.instances.objective_spec
     evaluator = PretrainingEvaluator(
         run.strategy, run.model, objective.sentence_label, objective.token_loss
     )
-    drop_remainder = not strategies.allows_dynamic_shapes(run.strategy)
+    drop_remainder = strategies.requires_static_shapes(run.strategy)
 
     def evaluate():
         """Evaluates on records of the last step's phase."""
-        data = [data for first_step, _, data in parts if first_step < max(1, run.step)][-1]
+        data = [phase.data for phase in phases if phase.first_step < max(1, run.step)][-1]
         return evaluator(
             lambda share: data.evaluation_batches(share, drop_remainder=drop_remainder),
             settings.max_eval_steps,
         )
 
     return evaluate
-
-
-def _train(run, settings, parts, evaluate):
-    """Trains in all phases, and returns the results of the last evaluation, or None.
-
-    See `_make_evaluation` for the arguments.
-    """
-    return run.train(
-        [
-            Phase(first_step, part.training.train_batch_size, data.training_batches)
-            for first_step, part, data in parts
-        ],
-        evaluate if settings.eval_steps else None,
-        eval_steps=settings.eval_steps,
-        profiled_steps=settings.profiled_steps,
-    )
 
 
 def make_strategy(settings):
@@ -117,10 +105,10 @@ def make_strategy(settings):
     """
     strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
     if settings.do_train:
-        for _, part in phases.get_phases(settings):
+        for phase in get_phases(settings):
             strategies.check_batch_size(
                 "train_batch_size",
-                part.training.train_batch_size,
+                phase.batch_size,
                 strategy,
                 settings.step.accumulate_steps,
             )
@@ -187,16 +175,16 @@ def choose_fast(settings, strategy, config, **options):
     return strategies.choose_fast(
         strategy,
         config,
-        step.jit_compile,
-        step.is_16_bit,
+        strategies.choose_padding(strategy, step.jit_compile),
+        jit_compile=step.jit_compile,
+        in_16_bits=step.is_16_bit,
         **options,
-        remove_padding=strategies.allows_dynamic_shapes(strategy) and not step.jit_compile,
     )
 
 
-def _make_state(settings, parts):
+def _make_state(settings, phases):
     """Creates the RunState of a run, whose input are the records of all phases."""
-    inputs = {"input_file": fingerprint([path for _, _, data in parts for path in data.files])}
+    inputs = {"input_file": fingerprint([path for phase in phases for path in phase.data.files])}
     if teacher := settings.values().get("teacher"):
         inputs["teacher"] = fingerprint(ModelDirectory.open(teacher).weight_files)
     return RunState(settings.training.output_dir, snapshot(settings), inputs)

@@ -10,13 +10,14 @@ import itertools
 import math
 
 from bert_tf.errors import InputError
+from run.training.schedule import Phase
 
 PLACEHOLDER = "{length}"  # Used in the names of record files.
 FORM = "LENGTH:FRACTION[:BATCH[:PREDICTIONS]]; separate phases by commas"
 
 
 def get_phases(settings):
-    """Returns a list of each phase's first step, 0-based, and PretrainingSettings.
+    """Returns the list of Phase of a run, without data.
 
     There is a single phase unless `phases` of PretrainingSettings is set.
 
@@ -25,7 +26,7 @@ def get_phases(settings):
     """
     text = settings.phases
     if not text:
-        return [(0, settings)]
+        return [Phase(0, settings)]
     parts = [_parse_phase(part, settings) for part in text.split(",")]
     fractions = [fraction for fraction, _ in parts]
     if not math.isclose(sum(fractions), 1, abs_tol=1e-6):
@@ -41,7 +42,7 @@ def get_phases(settings):
         round(before * settings.num_train_steps)
         for before in itertools.accumulate(fractions[:-1], initial=0.0)
     ]
-    return [(first, part) for (_, part), first in zip(parts, firsts, strict=True)]
+    return [Phase(first, part) for (_, part), first in zip(parts, firsts, strict=True)]
 
 
 def _parse_phase(text, settings):

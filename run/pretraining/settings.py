@@ -237,7 +237,7 @@ class PretrainingSettings(Settings):
     @property
     def longest_sequence(self):
         """See Settings."""
-        return max(part.max_seq_length for _, part in phases.get_phases(self))
+        return max(phase.settings.max_seq_length for phase in phases.get_phases(self))
 
     def add_file_values(self):
         """See Settings.
@@ -264,8 +264,10 @@ class PretrainingSettings(Settings):
                 "vocab_file",
             )
         check_config(self.model.config, self.objective)
-        for _, part in phases.get_phases(self):
-            patterns = {name: getattr(part, name) for name in ("input_file", "eval_input_file")}
+        for phase in phases.get_phases(self):
+            patterns = {
+                name: getattr(phase.settings, name) for name in ("input_file", "eval_input_file")
+            }
             paths.check_not_read("output_dir", self.training.output_dir, patterns, is_folder=True)
 
     def notes(self):

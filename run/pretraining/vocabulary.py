@@ -66,9 +66,9 @@ def _read_record_vocabulary(settings):
     None without a run.json next to them.
     """
     files = set()
-    for _, part in phases.get_phases(settings):
+    for phase in phases.get_phases(settings):
         for name in ("input_file", "eval_input_file"):
-            if pattern := getattr(part, name):
+            if pattern := getattr(phase.settings, name):
                 files.update(paths.expand_globs(name, pattern))
     first, *others = read_vocabularies(sorted(files)) or (None,)
     for other in others:

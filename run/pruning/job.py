@@ -17,7 +17,7 @@ from bert_tf.checkpoints import ModelDirectory
 from bert_tf.checkpoints.tokenizers import write_temporary_vocabulary
 from bert_tf.cli import paths
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.run_state import RunState, fingerprint, snapshot
+from bert_tf.cli.run_state import RunState, snapshot
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
@@ -26,6 +26,7 @@ from bert_tf.techniques.compression.word_embeddings import factorize, keep_piece
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 from run.distillation.settings import check_sizes
 from run.finetuning import job
+from run.finetuning.experiment import Experiment, write_scores
 from run.finetuning.fine_tuned_model import FineTunedModel, write_json
 from run.pruning.settings import PruneModelSettings
 from run.techniques.distillation import TaskDistillation
@@ -75,17 +76,28 @@ def run(settings):
     task = original.task
     if settings.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
-    task.folder = output_dir
-    techniques = job.choose_techniques(task.settings)
-    task.started_with = {name: fingerprint(inputs) for name, inputs in task.training_files.items()}
-    distillation = _make_distillation(settings, original) if settings.distill else None
-    if distillation:
-        techniques.append(distillation)
+    experiment = Experiment(
+        strategy,
+        dataclasses.replace(task, folder=output_dir),
+        job.choose_techniques(task.settings),
+        job.fingerprint_training_files(task),
+    )
+    distillation = None
+    if settings.distill:
+        distillation = _make_distillation(settings, original, experiment.task)
+        experiment = dataclasses.replace(
+            experiment,
+            task=distillation.task,
+            techniques=(*experiment.techniques, distillation),
+            inputs=experiment.inputs | distillation.inputs,
+        )
+    task = experiment.task
+    original = dataclasses.replace(original, task=task)
     state = RunState(
         output_dir,
         snapshot(settings, task.data.resolved_settings),
         {
-            **task.started_with,
+            **experiment.inputs,
             "init_checkpoint": files.at(settings.model.init_checkpoint).absolute(),
         },
         name=SETTINGS_FILE,
@@ -94,13 +106,13 @@ def run(settings):
     with files.folder_for(output_dir), files.lock_output("output_dir", output_dir):
         state.begin()
         task.write_training_data()
-        _Pruning(settings, original, strategy, techniques).run(vocabulary)
+        _Pruning(settings, original, experiment).run(vocabulary)
         if distillation:
             distillation.delete_outputs()
 
 
-def _make_distillation(settings, original):
-    """Creates the TaskDistillation from the original model, a FineTunedModel.
+def _make_distillation(settings, original, task):
+    """Creates the TaskDistillation of a task from the original model, a FineTunedModel.
 
     `settings`: PruneModelSettings.
     """
@@ -114,9 +126,7 @@ def _make_distillation(settings, original):
             f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with "
             "the teacher's; set it to 0"
         )
-    return TaskDistillation(
-        losses, Teacher(path, original.task.metadata, config), config, original.task
-    )
+    return TaskDistillation(losses, Teacher(path, task.metadata, config), config, task)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,14 +136,12 @@ class _Pruning:
     Attributes:
       settings: PruneModelSettings.
       original: FineTunedModel. The original model.
-      strategy: tf.distribute.Strategy to train with.
-      techniques: List of techniques to train with.
+      experiment: Experiment, what all runs share.
     """
 
     settings: PruneModelSettings
     original: FineTunedModel
-    strategy: tf.distribute.Strategy
-    techniques: list
+    experiment: Experiment
 
     def run(self, vocabulary):
         """Prunes, writes the final model, and prints the results.
@@ -255,8 +263,8 @@ class _Pruning:
             model=ModelSettings(init_checkpoint=model.path, config=model.config),
             training=dataclasses.replace(task.settings.training, output_dir=folder),
         )
-        result = job.train_once(settings, self.strategy, task, self.techniques)
-        job.write_scores(folder, result.scores)
+        result = self.experiment.train_once(settings)
+        write_scores(folder, result.scores)
         scores = {name: value for name, value in result.scores.items() if name != "global_step"}
         result.run.free()
         return dataclasses.replace(model, path=folder), scores

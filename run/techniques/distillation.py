@@ -1,5 +1,6 @@
 """Knowledge distillation: a student learns from a teacher, with or without the labels."""
 
+import dataclasses
 import functools
 import hashlib
 import os
@@ -131,6 +132,10 @@ class TaskDistillation(Distillation):
       init_layers: See Distillation.
       keep_answers, cache_dir, replacing_rate: See DistillationSettings.
 
+    Attributes:
+      task: Task whose training examples have numbers.
+      inputs: Dict of setting to JSON value that a resumed run must share.
+
     Raises:
       InputError: If the teacher's task does not match the data.
     """
@@ -157,19 +162,19 @@ class TaskDistillation(Distillation):
             init_layers=init_layers,
             replacing_rate=replacing_rate,
         )
-        self._task = task
         self._metadata = teacher.metadata
         self._folder = cache_dir or os.path.join(task.folder, OUTPUTS_FOLDER)
         self._saves_outputs = keep_answers and losses.uses_teacher
         self._deletes_outputs = not cache_dir
         self._outputs_path = self._saved_outputs = self._first_id = None
-        self._teacher_files = task.started_with["teacher"] = fingerprint(
-            ModelDirectory.open(teacher.path).weight_files
-        )
+        self._teacher_files = fingerprint(ModelDirectory.open(teacher.path).weight_files)
+        self.inputs = {"teacher": self._teacher_files}
         self._check_teacher(task)
         if "train" in task.features:
-            numbers = np.arange(len(task.features["train"]["input_ids"]), dtype=np.int32)
-            task.features = {**task.features, "train": {**task.features["train"], ROW: numbers}}
+            train = task.features["train"]
+            train = {**train, ROW: np.arange(len(train["input_ids"]), dtype=np.int32)}
+            task = dataclasses.replace(task, features={**task.features, "train": train})
+        self.task = task
 
     def begin(self, run):
         """See Technique.
@@ -178,7 +183,7 @@ class TaskDistillation(Distillation):
         """
         if not self._saves_outputs or self._saved_outputs is not None:
             return
-        task = self._task
+        task = self.task
         rows = task.read_training_rows()
         if ROW not in rows:
             self._first_id = int(rows["unique_ids"][0, 0])
@@ -309,8 +314,10 @@ class TaskDistillation(Distillation):
         fast = strategies.choose_fast(
             strategy,
             self._teacher,
-            settings.step.jit_compile,
-            remove_padding=strategies.may_group_by_length(settings, strategy),
+            strategies.choose_padding(
+                strategy, settings.step.jit_compile, settings.tuning.group_by_length
+            ),
+            jit_compile=settings.step.jit_compile,
         )
         model = task.make_model(
             FastEncoder(self._teacher, fast, dtype=settings.step.dtype_policy), self._metadata

@@ -8,16 +8,19 @@ import numpy as np
 import tensorflow as tf
 
 from run.training.host_batches import WHOLE
+from run.training.padding import Padding
 
 # Number of batches to sort by length together. More save little time and shuffle less.
 SORTED_BATCHES = 50
 
 
-def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=False, share=WHOLE):
+def training_batches(
+    arrays, batch_size, seed, *, first_step=0, padding=Padding.DYNAMIC, share=WHOLE
+):
     """Creates endless training batches; every example is used once before any is repeated.
 
     The examples of `SORTED_BATCHES` batches are sorted by length and split into batches, which are
-    used in random order. Each batch is as long as its longest example. With `static_shapes`,
+    used in random order. Each batch is as long as its longest example. With static padding,
     batches contain random examples and have the arrays' length.
 
     Args:
@@ -26,7 +29,7 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
       batch_size: int. Examples per batch, B, over all replicas.
       seed: int. Seed of the order.
       first_step: int. Number of the first batch.
-      static_shapes: bool. Whether all batches have the same shape, as TPUs and XLA require.
+      padding: Padding.
       share: HostShare. Rows of each batch to return.
 
     Returns:
@@ -35,7 +38,9 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
     """
     lengths = count_tokens(arrays["input_mask"])
     # Sorts at most one epoch; otherwise copies of an example would be in the same batch.
-    sorted_batches = 1 if static_shapes else max(1, min(SORTED_BATCHES, len(lengths) // batch_size))
+    sorted_batches = 1
+    if padding is not Padding.STATIC:
+        sorted_batches = max(1, min(SORTED_BATCHES, len(lengths) // batch_size))
 
     def batches():
         step = first_step
@@ -48,12 +53,12 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
                 sorted_batches,
                 step % sorted_batches,
             ):
-                yield take_rows(arrays, rows, static_shapes, share)
+                yield take_rows(arrays, rows, padding, share)
                 step += 1
 
     num_rows = len(range(batch_size)[share.rows(batch_size)])
     return tf.data.Dataset.from_generator(
-        batches, output_signature=signature(arrays, num_rows, static_shapes)
+        batches, output_signature=signature(arrays, num_rows, padding)
     ).prefetch(tf.data.AUTOTUNE)
 
 
@@ -66,15 +71,17 @@ def count_tokens(input_mask):
     return lengths if lengths.ndim == 1 else lengths.max(axis=1)
 
 
-def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
+def take_rows(arrays, rows, padding=Padding.DYNAMIC, share=WHOLE):
     """Returns a HostShare of a batch: dict of arrays [B, ...], truncated to the longest row.
 
     The longest row is the longest of all `rows`.
 
-    With `static_shapes` they are not truncated.
+    With static padding they are not truncated.
     """
     width = arrays["input_mask"].shape[-1]
-    longest = width if static_shapes else int(count_tokens(arrays["input_mask"][rows]).max())
+    longest = width
+    if padding is not Padding.STATIC:
+        longest = int(count_tokens(arrays["input_mask"][rows]).max())
     rows = rows[share.rows(len(rows))]
     return {name: _select_rows(values, rows, width, longest) for name, values in arrays.items()}
 
@@ -123,18 +130,19 @@ def _rng(seed, *stream):
     return np.random.default_rng((seed % 2**64, *stream))
 
 
-def signature(arrays, num_rows, static_shapes=False):
+def signature(arrays, num_rows, padding=Padding.DYNAMIC):
     """Returns dict of tf.TensorSpec for `take_rows` of `num_rows` rows.
 
-    Rows have any length unless `static_shapes`.
+    Rows have any length, except with static padding.
     """
     width = arrays["input_mask"].shape[-1]
+    is_static = padding is Padding.STATIC
 
     def spec(values):
         shape = [num_rows, *values.shape[1:]]
         if not isinstance(values, np.ndarray):
-            shape[1] = width if static_shapes else None
-        elif _is_wide(values, width) and not static_shapes:
+            shape[1] = width if is_static else None
+        elif _is_wide(values, width) and not is_static:
             shape[-1] = None
         return tf.TensorSpec(shape, values.dtype)
 

@@ -342,13 +342,13 @@ class Run:
     def _begin_phase(self, phase, trainer, bar):
         """Sets the batches of a phase, and shows that its first step is compiled."""
         trainer.set_dataset(
-            functools.partial(self._make_batches, phase.make_batches, self.step - phase.first_step)
+            functools.partial(self._make_batches, phase, self.step - phase.first_step)
         )
         bar.announce_compilation()
 
-    def _make_batches(self, make_batches, skip_steps, share):
+    def _make_batches(self, phase, skip_steps, share):
         """Creates the dataset of a phase with the additional features of techniques."""
-        dataset = make_batches(skip_steps, share)
+        dataset = phase.data.training_batches(skip_steps, share)
         for technique in self._techniques:
             dataset = technique.batches(dataset)
         return dataset

@@ -76,7 +76,9 @@ def loss_curves(folder, training, evaluation):
         for name, points in curves.items():
             title = "Losses" if "loss" in name else others
             label = source + name.replace("_", " ")
-            panels.setdefault(title, []).append(Curve(name, label, points, style))
+            panel = panels.setdefault(title, [])
+            if all(points != curve.points for curve in panel):  # The other one would be hidden.
+                panel.append(Curve(name, label, points, style))
     figure = create_figure(figsize=(8, 2 + 3 * len(panels)), layout="constrained")
     for axes, (title, curves) in zip(
         figure.subplots(len(panels), squeeze=False, sharex=True)[:, 0], panels.items(), strict=True
@@ -94,11 +96,11 @@ def _plot_panel(axes, title, curves):
         right = axes.twinx()
         right.set(ylabel="rate")
     lines = []
-    for number, curve in enumerate(curves):
-        own_axes = right if curve.name.endswith("_rate") else axes
-        lines += own_axes.plot(
-            *curve.points, curve.style, label=curve.label, color=f"C{number % 10}"
-        )
+    for curve in curves:
+        is_rate = curve.name.endswith("_rate")
+        options = {"color": "gray"} if is_rate else {}
+        own_axes = right if is_rate else axes
+        lines += own_axes.plot(*curve.points, curve.style, label=curve.label, **options)
     axes.set(title=title)
     if title == "Losses":
         axes.set(ylabel="loss (nats)")

@@ -10,19 +10,20 @@ from bert_tf.errors import InputError
 from bert_tf.fast import CastWeights
 from run.training import batches, strategies
 from run.training.host_batches import HostShare
+from run.training.padding import Padding
 
 
 class Predictor:
     """Runs a model on arrays of features. It is traced once for all calls with the same batch size.
 
-    Batches contain examples of similar length and are as long as the longest, unless shapes are
-    static.
+    Batches contain examples of similar length and are as long as the longest, except with static
+    padding.
 
     Args:
       strategy: tf.distribute.Strategy under whose scope the model was created.
       model: Callable of features that returns a dict of tensors, with the batch on axis 0.
       per_position: bool. Whether axis 1 of the outputs is the position in the sequence.
-      static_shapes: bool. Whether all batches have the same shape, as TPUs and XLA require.
+      padding: Padding of the batches.
       network: Model of bert_tf.models that `model` runs. None if it is `model`.
       inputs: Names of the model's input features, including input_mask.
     """
@@ -33,14 +34,14 @@ class Predictor:
         model,
         *,
         per_position=False,
-        static_shapes=False,
+        padding=Padding.DYNAMIC,
         network=None,
         inputs=("input_ids", "input_mask", "segment_ids"),
     ):
         self._strategy = strategy
         self._cast_weights = cast_weights = _cast_weights(strategy, network or model)
         self._per_position = per_position
-        self._static_shapes = static_shapes
+        self._padding = padding
         self._inputs = inputs
 
         @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.
@@ -99,9 +100,7 @@ class Predictor:
         replicas = self._strategy.num_replicas_in_sync
         batch_size = min(batch_size, -(-num_examples // replicas) * replicas)
         if replicas == 1:  # The trace of the first batch would only be valid for its length.
-            self._run.get_concrete_function(
-                batches.signature(features, batch_size, self._static_shapes)
-            )
+            self._run.get_concrete_function(batches.signature(features, batch_size, self._padding))
         order = np.argsort(batches.count_tokens(features["input_mask"]), kind="stable")
         with tqdm(
             total=num_examples,
@@ -126,7 +125,7 @@ class Predictor:
 
         def get_replica_part(context):
             share = HostShare(context.replica_id_in_sync_group, self._strategy.num_replicas_in_sync)
-            part = batches.take_rows(features, rows, self._static_shapes, share)
+            part = batches.take_rows(features, rows, self._padding, share)
             return {name: tf.constant(values) for name, values in part.items()}
 
         outputs = self._run(

@@ -1,24 +1,31 @@
 """The schedule of a training run: its phases, and the loops of steps that it consists of."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+import dataclasses
 
+from bert_tf.cli.settings import Settings
 from run.training.settings import MOST_LOG_STEPS
 
 
-class Phase(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Phase:
     """A phase of training, up to the first step of the next one.
 
     Attributes:
       first_step: int. First step, 0-based.
-      batch_size: int. Batch size over all replicas.
-      make_batches: Function (skip_steps, HostShare) -> endless dataset of a host's rows of each
-        batch, starting at batch `skip_steps` of the phase. See `run.training.host_batches`.
+      settings: PretrainingSettings or FineTuningSettings of the phase.
+      data: Object with a function `training_batches(skip_steps, share)`, which returns the endless
+        dataset of a host's rows of each batch, starting at batch `skip_steps` of the phase. See
+        `run.training.host_batches`. None before the data are read.
     """
 
     first_step: int
-    batch_size: int
-    make_batches: Callable
+    settings: Settings
+    data: object = None
+
+    @property
+    def batch_size(self):
+        """Batch size over all replicas, int."""
+        return self.settings.training.train_batch_size
 
 
 class Schedule:

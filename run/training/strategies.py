@@ -12,6 +12,7 @@ from bert_tf import processor
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
 from run.training import clusters
+from run.training.padding import Padding
 from run.training.settings import CPU_STRATEGY, TF32
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
@@ -190,16 +191,16 @@ def warn_about_slow_precision(precision, device):
 
 
 def choose_fast(
-    strategy, config, jit_compile=False, in_16_bits=False, remove_padding=False, **options
+    strategy, config, padding=Padding.STATIC, *, jit_compile=False, in_16_bits=False, **options
 ):
     """Chooses the accelerations of an encoder for the devices of a strategy.
 
     Args:
       strategy: tf.distribute.Strategy.
       config: BertConfig.
+      padding: Padding of the batches.
       jit_compile: bool. Whether XLA compiles the entire forward and backward pass.
       in_16_bits: bool. Whether layers compute in 16 bits.
-      remove_padding: bool. Whether to compute layers only on non-padding tokens.
       options: Other fields of Fast.
 
     Returns:
@@ -207,23 +208,23 @@ def choose_fast(
     """
     device = device_type(strategy)
     if device != "CPU" or jit_compile:
-        return choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding, **options)
+        return choose_fast_with_xla(device, jit_compile, in_16_bits, padding, **options)
     is_compiled = strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED
     return Fast(
         layer="compiled" if is_compiled else "matrix",
-        remove_padding=remove_padding,
+        remove_padding=padding is Padding.REMOVED,
         last_where_read=True,
         **options,
     )
 
 
-def choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding=False, **options):
+def choose_fast_with_xla(device, jit_compile, in_16_bits, padding=Padding.STATIC, **options):
     """See `choose_fast`, except for CPUs without `jit_compile`; device: "CPU", "GPU", or "TPU"."""
     in_16_bits = in_16_bits and device != "CPU"
     einsum = device == "TPU" or (in_16_bits and jit_compile)
     return Fast(
         layer="einsum" if einsum else "matrix",
-        remove_padding=remove_padding and not einsum,
+        remove_padding=padding is Padding.REMOVED and not einsum,
         # In 16 bits, the last layer is computed only where it is read, with other dropout masks
         # than in float32.
         last_where_read=einsum and in_16_bits,
@@ -232,21 +233,25 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, remove_padding=False, 
     )
 
 
-def allows_dynamic_shapes(strategy):
-    """Returns whether shapes may depend on the values of a batch, for example without padding.
+def requires_static_shapes(strategy):
+    """Returns whether shapes may not depend on the values of a batch, as on TPUs."""
+    return isinstance(strategy, tf.distribute.TPUStrategy)
 
-    False on TPUs.
+
+def choose_padding(strategy, jit_compile=False, is_removable=True):
+    """Chooses the Padding for the devices of a strategy.
+
+    Args:
+      strategy: tf.distribute.Strategy.
+      jit_compile: bool. Whether XLA compiles the forward and backward pass.
+      is_removable: bool. False for static padding on all devices.
+
+    Returns:
+      Padding, removed or static.
     """
-    return not isinstance(strategy, tf.distribute.TPUStrategy)
-
-
-def may_group_by_length(settings, strategy):
-    """Returns whether to group examples of similar length into batches and remove padding."""
-    return (
-        settings.tuning.group_by_length
-        and not settings.step.jit_compile
-        and allows_dynamic_shapes(strategy)
-    )
+    if jit_compile or not is_removable or requires_static_shapes(strategy):
+        return Padding.STATIC
+    return Padding.REMOVED
 
 
 def is_chief(strategy):

@@ -9,7 +9,7 @@ from bert_tf.cli.resolution import resolve_task_metadata
 from bert_tf.errors import InputError
 from bert_tf.serving import exports
 from bert_tf.tasks.metadata import TaskMetadata
-from run.finetuning.job import check_metadata
+from run.finetuning.experiment import check_metadata
 from run.inference.served_models import CheckpointSettings
 
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)

@@ -6,24 +6,27 @@ A kind has modules of the same name in data_prep.tasks (its data), bert_tf.tasks
 """
 
 import abc
-import copy
+import dataclasses
 from typing import ClassVar
 
+from bert_tf.cli.settings import Settings
 from bert_tf.losses import TotalLoss
 from bert_tf.tasks import KINDS, SERVABLES
 from bert_tf.tasks.metadata import TaskMetadata
+from data_prep.tasks.base import TaskData
 from run.finetuning.metrics import glue_scores
 from run.training import batches
 
 
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Task(abc.ABC):
     """A kind of task in fine-tuning: its data, and the evaluation of models on it.
 
-    Args:
-      settings: FineTuningSettings.
-      model_metadata: TaskMetadata of a model that is used without training; otherwise None.
+    `open` creates one without features, and `read` one with them.
 
     Attributes:
+      settings: FineTuningSettings.
+      model_metadata: TaskMetadata of a model that is used without training; otherwise None.
       kind: str. Name in task.json.
       data: data_prep.tasks.TaskData, of the class `data_class`.
       metric: str. Name in the result of `score` that weights and runs are compared by; higher is
@@ -32,64 +35,62 @@ class Task(abc.ABC):
       logits_loss: Key in `bert_tf.techniques.distillation.LOGITS_LOSSES` of the distillation loss.
       evaluates_predictions: bool. Whether evaluation and prediction use the same file, in one pass.
       folder: Path of the directory for results and training data.
-      new_variables: Names of the model's variables that are not loaded from init_checkpoint.
-      started_with: Dict of JSON values that a resumed run must share, in addition to its settings.
       features: Dict of split ("train", "dev", "test") to dict of arrays [n, ...], for the splits in
         use.
     """
 
     data_class: ClassVar[type]
     kind: ClassVar[str]
-    metric: str
-    loss: TotalLoss
-    logits_loss: str
+    metric: ClassVar[str]
+    loss: ClassVar[TotalLoss]
+    logits_loss: ClassVar[str]
     evaluates_predictions: ClassVar[bool] = False
 
-    def __init__(self, settings, model_metadata):
-        self.settings = settings
-        self.model_metadata = model_metadata
-        self.data = self.data_class(
-            settings.task, settings.tokenizer.max_seq_length, model_metadata
-        )
-        self.data.check()
-        self.folder = settings.training.output_dir
-        self.new_variables = ()
-        self.started_with = {}
-        self.features = {}
+    settings: Settings
+    model_metadata: TaskMetadata | None
+    data: TaskData
+    folder: str
+    features: dict = dataclasses.field(default_factory=dict)
 
-    def read(self, tokenizer, ignore_padding):
+    @classmethod
+    def open(cls, settings, model_metadata=None):
+        """Creates a task from settings. See the attributes.
+
+        Raises InputError if its settings do not match each other or the model.
+        """
+        data = cls.data_class(settings.task, settings.tokenizer.max_seq_length, model_metadata)
+        data.check()
+        return cls(settings, model_metadata, data, settings.training.output_dir)
+
+    def read(self, tokenizer, padding):
         """Reads the data of `settings.splits`; writes nothing.
 
         Args:
           tokenizer: BertTokenizer.
-          ignore_padding: bool. Whether the model skips padding, so that its outputs there are
-            undefined.
+          padding: Padding. If it is removed, the model's outputs there are undefined.
+
+        Returns:
+          Task with the features.
 
         Raises:
           InputError: If the data are invalid, with file and line, or if a setting does not match
             them.
         """
-        del ignore_padding
+        del padding
         for split in self.settings.splits:
             self.data.examples(split)  # Reads all files before tokenizing any text.
-        for split in self.settings.splits:
-            self.features[split] = self.data.read(split, tokenizer)
-        self._read_unlabeled(tokenizer)
+        features = {split: self.data.read(split, tokenizer) for split in self.settings.splits}
+        return dataclasses.replace(self, features=features | self._read_unlabeled(tokenizer))
 
     def _read_unlabeled(self, tokenizer):
         """Reads texts without labels, which replace the training data in distillation."""
-        if self._unlabeled_file:
-            self.features["train"] = self.data.read_unlabeled(self._unlabeled_file, tokenizer)
+        if not self._unlabeled_file:
+            return {}
+        return {"train": self.data.read_unlabeled(self._unlabeled_file, tokenizer)}
 
     @property
     def _unlabeled_file(self):
         return self.settings.values().get("unlabeled_file")
-
-    def replace_settings(self, settings):
-        """Returns a copy with other FineTuningSettings that shares the data already read."""
-        other = copy.copy(self)
-        other.settings = settings
-        return other
 
     def make_model(self, encoder, metadata):
         """Creates a model of the task's kind from a BertEncoder and TaskMetadata.
@@ -166,7 +167,7 @@ class Task(abc.ABC):
         """Returns the features of all training examples by number, dict of arrays [n, ...]."""
         return self.features["train"]
 
-    def training_batches(self, seed, first_step, share, static_shapes):
+    def training_batches(self, seed, first_step, share, padding):
         """Creates an endless dataset of a host's rows of batches, from batch `first_step`.
 
         See run.training.batches.
@@ -176,7 +177,7 @@ class Task(abc.ABC):
             self.settings.training.train_batch_size,
             seed,
             first_step=first_step,
-            static_shapes=static_shapes,
+            padding=padding,
             share=share,
         )
 

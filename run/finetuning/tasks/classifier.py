@@ -22,10 +22,13 @@ class ClassifierTask(Task):
     data_class = ClassifierData
     kind = ClassifierData.Settings.kind
 
-    def __init__(self, settings, model_metadata):
-        super().__init__(settings, model_metadata)
-        self._dataset = self.data.dataset
-        self.metric = f"eval_{self._dataset.metrics[0]}"
+    @property
+    def _dataset(self):
+        return self.data.dataset
+
+    @property
+    def metric(self):
+        return f"eval_{self._dataset.metrics[0]}"
 
     @property
     def loss(self):

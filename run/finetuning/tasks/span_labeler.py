@@ -3,6 +3,7 @@
 KorQuAD).
 """
 
+import dataclasses
 import os
 
 import numpy as np
@@ -12,18 +13,21 @@ from bert_tf import losses
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
 from bert_tf.layers import MASKED_SCORE
+from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.span_labeler import SpanLabelerData
 from run.finetuning.metrics import squad_scores
 from run.finetuning.tasks.base import Task
 from run.training.batches import SORTED_BATCHES
+from run.training.padding import Padding
 
 TRAIN_RECORDS = "train.tf_record"
 RECORDS_AT_A_TIME = 1024
 SHUFFLE_RECORDS = 10_000  # Size of the shuffle buffer: about 15 MB at length 384.
 
 
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SpanLabelerTask(Task):
     """See Task. The same file is used for evaluation and prediction."""
 
@@ -33,28 +37,40 @@ class SpanLabelerTask(Task):
     logits_loss = "spans"
     evaluates_predictions = True
 
-    def __init__(self, settings, model_metadata):
-        super().__init__(settings, model_metadata)
-        self._examples = self.data.examples("dev") if {"dev", "test"} & {*settings.splits} else []
-        # Of the file of training examples, once it is written; shared by all runs.
-        self._num_records = []
-        self._has_answers = bool(self._examples) and self._can_score(
-            is_needed="dev" in settings.splits or settings.task.use_best_threshold
+    tokenizer: BertTokenizer | None = None
+    padding: Padding = Padding.STATIC
+    has_answers: bool = False  # Whether the development data can be scored.
+    # Of the file of training examples, once it is written; shared by all runs.
+    num_records: list = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def open(cls, settings, model_metadata=None):
+        """See Task."""
+        task = super().open(settings, model_metadata)
+        is_needed = "dev" in settings.splits or settings.task.use_best_threshold
+        has_answers = bool(task._examples) and task._can_score(is_needed)
+        return dataclasses.replace(task, has_answers=has_answers)
+
+    def read(self, tokenizer, padding):
+        """See Task."""
+        features = {"dev": self.data.read("dev", tokenizer)} if self._examples else {}
+        return dataclasses.replace(
+            self,
+            tokenizer=tokenizer,
+            padding=padding,
+            features=features | self._read_unlabeled(tokenizer),
         )
 
-    def read(self, tokenizer, ignore_padding):
-        """See Task."""
-        self._tokenizer = tokenizer
-        self._ignore_padding = ignore_padding
-        if self._examples:
-            self.features["dev"] = self.data.read("dev", tokenizer)
-        self._read_unlabeled(tokenizer)
+    @property
+    def _examples(self):
+        """The questions to evaluate or predict."""
+        return self.data.examples("dev") if {"dev", "test"} & {*self.settings.splits} else []
 
     def write_training_data(self):
         """Writes the windows of the training examples to a file, from which all runs read them."""
         # Otherwise, texts without labels.
-        if "train" not in self.features and not self._num_records:
-            self._num_records.append(self.data.write_records(self._train_records, self._tokenizer))
+        if "train" not in self.features and not self.num_records:
+            self.num_records.append(self.data.write_records(self._train_records, self.tokenizer))
 
     @property
     def _train_records(self):
@@ -83,28 +99,28 @@ class SpanLabelerTask(Task):
         ]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def training_batches(self, seed, first_step, share, static_shapes):
+    def training_batches(self, seed, first_step, share, padding):
         if "train" in self.features:
-            return super().training_batches(seed, first_step, share, static_shapes)
+            return super().training_batches(seed, first_step, share, padding)
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
         return training_batches(
             self._train_records,
             features,
-            self._num_records[0],
+            self.num_records[0],
             self.settings.training.train_batch_size,
             seed,
             first_step=first_step,
             share=share,
-            group_by_length=not static_shapes,
+            padding=padding,
         )
 
     @property
     def eval_features(self):
-        return self.features["dev"] if self._has_answers else None
+        return self.features["dev"] if self.has_answers else None
 
     @property
     def loss(self):
-        return losses.create_span_loss(self._ignore_padding)
+        return losses.create_span_loss(self._ignores_padding)
 
     def score(self, outputs):
         answers = self._predict_answers(outputs)
@@ -151,10 +167,14 @@ class SpanLabelerTask(Task):
         return averaged
 
     @property
+    def _ignores_padding(self):
+        return self.padding is Padding.REMOVED
+
+    @property
     def _padding_penalty(self):
         """Number to add to the scores of padding, [windows, S], or 0 if the model computes them."""
         return (
-            MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignore_padding else 0
+            MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignores_padding else 0
         )
 
     def _find_threshold(self, answers):
@@ -195,9 +215,7 @@ class SpanLabelerTask(Task):
         return True
 
 
-def training_batches(
-    path, features, num_records, batch_size, seed, *, first_step, share, group_by_length
-):
+def training_batches(path, features, num_records, batch_size, seed, *, first_step, share, padding):
     """Creates endless batches of the records of a file.
 
     Every record is used once before any is repeated.
@@ -210,12 +228,13 @@ def training_batches(
       seed: int. Seed of the order.
       first_step: int. Number of the first batch.
       share: HostShare. Rows of each batch to return. At most the length is parsed of other rows.
-      group_by_length: bool. Whether to batch windows of similar length and truncate a batch to its
-        longest window.
+      padding: Padding. Unless it is static, batches have windows of similar length and are as long
+        as the longest.
 
     Returns:
       Dataset of dicts of name to int32 [rows, S], or [rows, 1] for scalar features.
     """
+    group_by_length = padding is not Padding.STATIC
     num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
 
     def batches(number, serialized):

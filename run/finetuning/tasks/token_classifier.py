@@ -25,7 +25,7 @@ class TokenClassifierTask(Task):
     loss = losses.token_classification_loss
     logits_loss = "tokens"
 
-    def read(self, tokenizer, ignore_padding):
+    def read(self, tokenizer, padding):
         """See Task. Also raises InputError if there is no model to use."""
         if self.model_metadata is None and not self.settings.do_train:
             raise InputError(
@@ -33,7 +33,7 @@ class TokenClassifierTask(Task):
                 "output_dir",
                 self.settings.training.output_dir,
             )
-        super().read(tokenizer, ignore_padding)
+        return super().read(tokenizer, padding)
 
     @property
     def metric(self):

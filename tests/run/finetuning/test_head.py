@@ -39,9 +39,8 @@ def checkpoint(tmp_path):
 
 
 def make_task(labels=("a", "b")):
-    task = Task(FineTuningSettings(), None)
-    task.metadata = describe(labels)
-    return task
+    described = type("Described", (Task,), {"metadata": describe(labels)})
+    return described.open(FineTuningSettings())
 
 
 @pytest.mark.parametrize(
@@ -101,7 +100,7 @@ def test_a_head_of_hugging_face_is_loaded_if_it_has_the_labels_of_the_task(
     checkpoint, labels, is_loaded
 ):
     path = checkpoint(models.BertClassifier(CONFIG, 2), describe(labels))
-    task = ClassifierTask(
+    task = ClassifierTask.open(
         FineTuningSettings(task=classifier.Settings(task_name="sst-2", data_dir="none")), None
     )
     assert head.choose_new_variables(task, path, None, CONFIG) == (() if is_loaded else HEAD)
@@ -140,7 +139,7 @@ def test_loading_reports_another_hidden_size(checkpoint):
 
 
 def test_the_head_for_question_answering_has_its_own_names(checkpoint):
-    task = SpanLabelerTask(FineTuningSettings(task=span_labeler.Settings()), None)
+    task = SpanLabelerTask.open(FineTuningSettings(task=span_labeler.Settings()), None)
     model = models.BertSpanLabeler(CONFIG)
     assert task.head_shapes(CONFIG) == {
         variable.name.removesuffix(":0"): variable.shape.as_list()

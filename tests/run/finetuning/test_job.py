@@ -44,7 +44,9 @@ class Task(base.Task):
     ],
 )
 def test_a_resumed_run_compares_what_settings_mean_for_the_data(settings, expected):
-    values = ClassifierTask(FineTuningSettings(task=settings), None).data.resolved_settings.values()
+    values = ClassifierTask.open(
+        FineTuningSettings(task=settings), None
+    ).data.resolved_settings.values()
     assert values.items() >= expected.items()
 
 

@@ -10,7 +10,8 @@ import tensorflow as tf
 from bert_tf.checkpoints import TokenizerFiles, training_run
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.finetuning import job, sweeps
+from run.finetuning.experiment import Experiment, Trained
+from run.finetuning.search import search
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import model_files
@@ -41,7 +42,7 @@ def searched(tmp_path, monkeypatch):
     """
 
     def run(scores, **values):
-        def train_once(settings, strategy, task, techniques):
+        def train_once(experiment, settings):
             folder = tmp_path / settings.training.output_dir
             is_training = settings.do_train
             run.ran.append((folder.name, is_training))
@@ -66,9 +67,9 @@ def searched(tmp_path, monkeypatch):
                 writes=True,
                 free=lambda: None,
             )
-            return job.TrainingResult(trained, folder.name, results, {})
+            return Trained(trained, folder.name, results, {})
 
-        monkeypatch.setattr(job, "train_once", train_once)
+        monkeypatch.setattr(Experiment, "train_once", train_once)
         settings = FineTuningSettings(
             training=TrainingSettings(output_dir=str(tmp_path)),
             tuning=TuningSettings(do_eval=True),
@@ -86,8 +87,9 @@ def searched(tmp_path, monkeypatch):
             model_files.save_run_files(
                 each.training.output_dir, BertConfig(11, 6, 1, 2, 7), TokenizerFiles()
             )
-        monkeypatch.setattr(job, "save_run_files", lambda *_: None)
-        return sweeps.search(settings, tf.distribute.get_strategy(), Task(settings, None), ())[0]
+        monkeypatch.setattr(Experiment, "save_files", lambda *_: None)
+        experiment = Experiment(tf.distribute.get_strategy(), Task.open(settings))
+        return search(experiment).predictor
 
     run.ran = []
     return run

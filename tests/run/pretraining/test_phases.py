@@ -23,14 +23,14 @@ def test_phases():
     found = get_phases(settings_of("128:0.9, 512:0.1:8"))
     assert [
         (
-            first_step,
-            part.max_seq_length,
-            part.max_predictions_per_seq,
-            part.training.train_batch_size,
-            part.input_file,
-            part.eval_input_file,
+            phase.first_step,
+            phase.settings.max_seq_length,
+            phase.settings.max_predictions_per_seq,
+            phase.batch_size,
+            phase.settings.input_file,
+            phase.settings.eval_input_file,
         )
-        for first_step, part in found
+        for phase in found
     ] == [(0, 128, 20, 32, "a_128.tfrecord", "b_128"), (900, 512, 77, 8, "a_512.tfrecord", "b_512")]
 
 
@@ -59,7 +59,7 @@ def test_records_of_several_phases_are_told_apart_by_their_names():
 
 def test_phases_of_next_tokens_have_no_number_of_predictions():
     found = get_phases(settings_of("128:0.9,512:0.1", objective="left_to_right"))
-    assert [part.max_seq_length for _, part in found] == [128, 512]
+    assert [phase.settings.max_seq_length for phase in found] == [128, 512]
     with pytest.raises(
         ValueError, match="`max_predictions_per_seq`=9: cannot be combined with `objective`="
     ):

@@ -7,6 +7,7 @@ import pytest
 
 from run.training import batches
 from run.training.host_batches import HostShare
+from run.training.padding import Padding
 
 NUM_EXAMPLES = 47
 LENGTH = 12
@@ -42,7 +43,9 @@ def test_every_example_is_used_once_before_any_is_repeated(arrays):
     assert all(len(set(batch["label_ids"])) == BATCH for batch in taken[:11])  # The first epoch.
     counts = np.bincount(get_rows(taken))
     assert counts.max() - counts.min() <= 2  # A window of batches can end within an epoch.
-    rows = get_rows(take(arrays, 2 * NUM_EXAMPLES, static_shapes=True)).reshape(-1, NUM_EXAMPLES)
+    rows = get_rows(take(arrays, 2 * NUM_EXAMPLES, padding=Padding.STATIC)).reshape(
+        -1, NUM_EXAMPLES
+    )
     np.testing.assert_array_equal(
         np.sort(rows, axis=1), np.tile(np.arange(NUM_EXAMPLES), (len(rows), 1))
     )
@@ -61,21 +64,21 @@ def test_batches_have_similar_lengths_and_are_truncated(arrays):
     assert np.mean(spreads) < 2  # 5.6 in random batches.
     assert all(
         batch["input_mask"].shape == (BATCH, LENGTH)
-        for batch in take(arrays, 20, static_shapes=True)
+        for batch in take(arrays, 20, padding=Padding.STATIC)
     )
 
 
-@pytest.mark.parametrize("static_shapes", [False, True])
-def test_resumed_runs_and_hosts_have_the_same_batches(arrays, static_shapes):
-    expected = take(arrays, 55, static_shapes=static_shapes)
+@pytest.mark.parametrize("padding", [Padding.DYNAMIC, Padding.STATIC])
+def test_resumed_runs_and_hosts_have_the_same_batches(arrays, padding):
+    expected = take(arrays, 55, padding=padding)
     for first_step in (1, 11, 40):
-        resumed = take(arrays, 15, first_step=first_step, static_shapes=static_shapes)
+        resumed = take(arrays, 15, first_step=first_step, padding=padding)
         hosts = [
             take(
                 arrays,
                 15,
                 first_step=first_step,
-                static_shapes=static_shapes,
+                padding=padding,
                 share=HostShare(index, 2),
             )
             for index in range(2)

@@ -3,6 +3,7 @@
 import csv
 import os
 import signal
+import types
 
 import numpy as np
 import pytest
@@ -69,7 +70,9 @@ def start(folder, steps=13, learning_rate=0.1, **settings):
 
 def train(run, make_batches=batches, evaluate=None):
     """Trains with the settings of evaluations that `start` received."""
-    return run.train([Phase(0, 3, make_batches)], evaluate, **run.evaluations)
+    data = types.SimpleNamespace(training_batches=make_batches)
+    settings = types.SimpleNamespace(training=TrainingSettings(train_batch_size=3))
+    return run.train([Phase(0, settings, data)], evaluate, **run.evaluations)
 
 
 def evaluate_by_step(run, model, seen):

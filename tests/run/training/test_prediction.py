@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
+from run.training.padding import Padding
 from run.training.prediction import Predictor
 
 pytestmark = pytest.mark.large
@@ -28,15 +29,15 @@ def features(reference_config):
     }
 
 
-@pytest.mark.parametrize("static_shapes", [False, True])
+@pytest.mark.parametrize("padding", [Padding.DYNAMIC, Padding.STATIC])
 def test_outputs_are_in_the_order_of_the_examples(
-    reference_config, features, two_replicas, static_shapes
+    reference_config, features, two_replicas, padding
 ):
     for strategy in (tf.distribute.get_strategy(), two_replicas):
         with strategy.scope():
             model = models.BertClassifier(reference_config, 3)
         expected = model({name: tf.constant(features[name]) for name in features})["logits"]
-        predictor = Predictor(strategy, model, static_shapes=static_shapes)
+        predictor = Predictor(strategy, model, padding=padding)
         outputs = predictor(features, BATCH)
         np.testing.assert_allclose(outputs["logits"], expected, atol=1e-6)
 

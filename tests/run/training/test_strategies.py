@@ -20,6 +20,7 @@ from run.finetuning.settings import FineTuningSettings
 from run.pretraining import job as pretraining_job
 from run.pretraining.settings import PretrainingSettings
 from run.training import clusters, strategies
+from run.training.padding import Padding
 from run.training.settings import DeviceSettings, OriginalDeviceSettings
 from run.training.step import Trainer
 
@@ -188,6 +189,24 @@ def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
     assert strategies.choose_fast(one, base, in_16_bits=True) == Fast(
         layer="einsum", last_where_read=True
     )
+
+
+def test_padding_is_removed_where_shapes_may_change(monkeypatch):
+    one = tf.distribute.OneDeviceStrategy("CPU:0")
+    assert strategies.choose_padding(one) is Padding.REMOVED
+    assert strategies.choose_padding(one, is_removable=False) is Padding.STATIC
+    assert strategies.choose_padding(one, jit_compile=True) is Padding.STATIC
+    chosen = {
+        padding: strategies.choose_fast(one, BertConfig(9, 128, num_attention_heads=2), padding)
+        for padding in Padding
+    }
+    assert {padding: fast.remove_padding for padding, fast in chosen.items()} == {
+        Padding.REMOVED: True,
+        Padding.DYNAMIC: False,
+        Padding.STATIC: False,
+    }
+    monkeypatch.setattr(strategies, "requires_static_shapes", lambda strategy: True)
+    assert strategies.choose_padding(one) is Padding.STATIC
 
 
 @pytest.fixture

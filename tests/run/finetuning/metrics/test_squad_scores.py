@@ -14,6 +14,7 @@ from run.finetuning.metrics import squad_scores
 from run.finetuning.tasks import span_labeler
 from run.finetuning.tasks.span_labeler import SpanLabelerTask
 from run.training.host_batches import WHOLE, HostShare
+from run.training.padding import Padding
 
 LENGTH = 11
 BATCH_SIZE = 2
@@ -120,7 +121,7 @@ def record_file(tmp_path_factory):
     return path
 
 
-def batches(record_file, num_batches, first_step=0, seed=3, group_by_length=True, share=WHOLE):
+def batches(record_file, num_batches, first_step=0, seed=3, padding=Padding.REMOVED, share=WHOLE):
     data = span_labeler.training_batches(
         record_file,
         FEATURES,
@@ -129,7 +130,7 @@ def batches(record_file, num_batches, first_step=0, seed=3, group_by_length=True
         seed,
         first_step=first_step,
         share=share,
-        group_by_length=group_by_length,
+        padding=padding,
     )
     return list(data.take(num_batches).as_numpy_iterator())
 
@@ -140,10 +141,8 @@ def get_ids(batches):
 
 def test_batches_contain_every_record_equally_often(record_file):
     # 78 batches of 2 records are 12 epochs of 13. Grouped batches are shuffled in windows of 6.
-    for group_by_length in (True, False):
-        ids = itertools.chain.from_iterable(
-            get_ids(batches(record_file, 78, group_by_length=group_by_length))
-        )
+    for padding in (Padding.REMOVED, Padding.STATIC):
+        ids = itertools.chain.from_iterable(get_ids(batches(record_file, 78, padding=padding)))
         assert sorted(ids) == sorted(12 * list(range(NUM_RECORDS)))
 
 
@@ -158,23 +157,20 @@ def test_batches_have_similar_lengths_and_are_truncated(record_file):
         )
     assert all(
         batch["input_ids"].shape == (BATCH_SIZE, LENGTH)
-        for batch in batches(record_file, 6, group_by_length=False)
+        for batch in batches(record_file, 6, padding=Padding.STATIC)
     )
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("group_by_length", [True, False])
-def test_resumed_runs_and_hosts_have_the_same_batches(record_file, group_by_length):
-    expected = batches(record_file, 20, group_by_length=group_by_length)
+@pytest.mark.parametrize("padding", [Padding.REMOVED, Padding.STATIC])
+def test_resumed_runs_and_hosts_have_the_same_batches(record_file, padding):
+    expected = batches(record_file, 20, padding=padding)
     for first_step in (1, 6, 9):
-        resumed = batches(record_file, 11, first_step, group_by_length=group_by_length)
+        resumed = batches(record_file, 11, first_step, padding=padding)
         assert get_ids(resumed) == get_ids(expected[first_step : first_step + 11])
-    assert get_ids(batches(record_file, 20, seed=4, group_by_length=group_by_length)) != get_ids(
-        expected
-    )
+    assert get_ids(batches(record_file, 20, seed=4, padding=padding)) != get_ids(expected)
     hosts = [
-        batches(record_file, 9, 5, group_by_length=group_by_length, share=HostShare(index, 2))
-        for index in range(2)
+        batches(record_file, 9, 5, padding=padding, share=HostShare(index, 2)) for index in range(2)
     ]
     for *parts, whole in zip(*hosts, expected[5:14], strict=True):
         for name, values in whole.items():

@@ -3,6 +3,8 @@
 The training data have no rows with unseen labels.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from data_prep.tasks import classifier
 from data_prep.tasks.glue import order_labels
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks.classifier import ClassifierTask
+from run.training.padding import Padding
 
 UNNAMED = TaskMetadata("classifier", None, None, ("LABEL_0", "LABEL_1"), source="config.json")
 MNLI = ("contradiction", "entailment", "neutral")
@@ -78,9 +81,10 @@ def test_scores_do_not_depend_on_the_order_of_the_model(capsys):
     labels = np.array([0, 0, 1, 1, 1])
     found = []
     for order in (("0", "1"), ("1", "0")):
-        task = ClassifierTask(settings, TaskMetadata("classifier", 8, True, order))
+        task = ClassifierTask.open(settings, TaskMetadata("classifier", 8, True, order))
         columns = [int(label) for label in order]
-        task.features = {"dev": {"label_ids": np.array([columns.index(label) for label in labels])}}
+        label_ids = np.array([columns.index(label) for label in labels])
+        task = dataclasses.replace(task, features={"dev": {"label_ids": label_ids}})
         found.append(task.score({"logits": logits[:, columns]}))
     assert found[0] == pytest.approx(found[1])
     assert found[0]["eval_f1"] == pytest.approx(2 / 3)
@@ -103,7 +107,7 @@ def test_a_note_gives_the_order_of_unnamed_labels(tmp_path, capsys):
         (make_custom(tmp_path, ["b", "a"]), "a, b"),
         (classifier.Settings(task_name="rte"), "entailment, not_entailment"),
     ):
-        ClassifierTask(FineTuningSettings(task=task), UNNAMED)
+        ClassifierTask.open(FineTuningSettings(task=task), UNNAMED)
         assert (
             capsys.readouterr().err
             == f"note: config.json has no label names; assuming {order}, in this order\n"
@@ -115,11 +119,11 @@ def test_several_labels_of_which_the_training_data_lacks_some_count_as_wrong(
 ):
     """Each row with such labels adds a label that no row has in the predictions."""
     settings = make_custom(tmp_path, ["a, b", "b", ""], ["a, c", "b"], label_separator=",")
-    task = ClassifierTask(
+    task = ClassifierTask.open(
         FineTuningSettings(task=settings, tuning=TuningSettings(do_eval=True)),
         TaskMetadata("classifier", 9, True, ("a", "b"), multi_label=True),
     )
-    task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
+    task = task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), Padding.STATIC)
     note = (
         "dev: 2 rows; 1 rows have a label that the training data lacks (c) and count as "
         "misclassified"

@@ -9,6 +9,7 @@ from data_prep.tasks import DATA
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks import TASKS
 from run.inference import served_models as serving_settings
+from run.training.padding import Padding
 
 
 def test_registries_have_the_same_kinds():
@@ -39,11 +40,11 @@ def test_all_files_are_read_before_texts_are_tokenized(name, settings, tmp_path,
         "dev.csv": "sent1\n",
     }.items():
         (tmp_path / path).write_text(text)
-    task = TASKS[name](
+    task = TASKS[name].open(
         FineTuningSettings(
             do_train=True, tuning=TuningSettings(do_eval=True), task=DATA[name].Settings(**settings)
         ),
         None,
     )
     with pytest.raises(InputError, match=r"^(\./)?dev\."):
-        task.read(None, ignore_padding=False)
+        task.read(None, Padding.STATIC)

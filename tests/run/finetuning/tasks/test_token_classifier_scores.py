@@ -10,6 +10,7 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import token_classifier, word_features
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks.token_classifier import TokenClassifierTask
+from run.training.padding import Padding
 from run.training.settings import TrainingSettings
 
 ENTITIES = ("O", "B-X", "I-X")
@@ -29,9 +30,8 @@ def make_task(tmp_path, reference):
             tokenizer=TokenizerSettings(max_seq_length=9),
             task=token_classifier.Settings(**{f"{split}_file": str(tmp_path / name), **settings}),
         )
-        task = TokenClassifierTask(settings, TaskMetadata("token_classifier", 9, True, labels))
-        task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
-        return task
+        task = TokenClassifierTask.open(settings, TaskMetadata("token_classifier", 9, True, labels))
+        return task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), Padding.STATIC)
 
     return make
 
@@ -123,4 +123,4 @@ def test_a_model_is_required():
     with pytest.raises(
         InputError, match=r"^`output_dir`=out: contains no tagger; train first, or set `init"
     ):
-        TokenClassifierTask(settings, None).read(None, ignore_padding=False)
+        TokenClassifierTask.open(settings, None).read(None, Padding.STATIC)

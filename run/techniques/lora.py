@@ -1,4 +1,4 @@
-"""Trained weights, their learning rates, and their rounding: LoRA, frozen layers, int8."""
+"""LoRA: adapters are trained instead of the kernels of the encoder."""
 
 import os
 
@@ -6,66 +6,41 @@ from bert_tf import files
 from bert_tf.checkpoints import adapters, model_tensors, peft
 from bert_tf.checkpoints.original import VOCABULARY_NAME
 from bert_tf.files import new_file, read_bytes
-from bert_tf.optimization import layerwise_factors
 from bert_tf.tasks.metadata import TASK_FILE
 from bert_tf.techniques import lora
-from bert_tf.techniques.freezing import freeze
-from bert_tf.techniques.int8 import FakeQuantization, quantize
 from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME
 from run.techniques.base import Technique
 from run.training.checkpoints import ADAPTER_FOLDER
 
 # Files of a run that an adapter also requires.
 FILES_OF_RUN = (VOCABULARY_NAME, TOKENIZER_CONFIG_NAME, TASK_FILE)
-LORA_ALPHA = 16.0  # The output of an adapter is multiplied by this value divided by its rank.
+ALPHA = 16.0  # The output of an adapter is multiplied by this value divided by its rank.
 
 
-class TrainedWeights(Technique):
-    """The technique of TrainedWeightsSettings.
+class Lora(Technique):
+    """Trains adapters, the pooler, and the head.
 
     Args:
-      settings: TrainedWeightsSettings.
+      rank: int. Rank of the adapters.
       kind: Kind of task, which determines the variables on which predictions depend.
       base: Path of the checkpoint that training begins with, or None.
+      first_layer: int. Number of lowest layers without adapters.
     """
 
-    def __init__(self, settings, kind, base):
-        self._settings = settings
+    def __init__(self, rank, kind, base=None, first_layer=0):
+        self._rank = rank
         self._kind = kind
         self._base = base
+        self._first_layer = first_layer
 
     def build(self, run):
-        """See Technique. Freezes weights, adds adapters, sets learning rates, and rounds to int8.
-
-        A model that is not trained always computes in int8.
-        """
-        if (first_step := self._settings.quantize_from_step) is not None:
-            is_on = (
-                None if run.num_steps is None else lambda: run.optimizer.iterations >= first_step
-            )
-            quantize(run.model, FakeQuantization(is_on))
-        settings = self._settings
-        encoder = run.model.encoder
-        if run.num_steps is None:
-            return
-        if settings.lora_rank:
-            lora.add_adapters(
-                encoder, settings.lora_rank, LORA_ALPHA, run.seed, settings.freeze_layers or 0
-            )
-        elif settings.freeze_layers is not None:
-            freeze(encoder, settings.freeze_layers)
-        if settings.layerwise_learning_rate_decay != 1.0:
-            run.optimizer.set_rate_factors(
-                layerwise_factors(
-                    run.model.trainable_variables,
-                    encoder.config.num_hidden_layers,
-                    settings.layerwise_learning_rate_decay,
-                )
-            )
+        """See Technique. Adds the adapters."""
+        if run.num_steps is not None:
+            lora.add_adapters(run.model.encoder, self._rank, ALPHA, run.seed, self._first_layer)
 
     def finish(self, run):
         """See Technique. Writes the adapters, and merges them into their kernels."""
-        if run.num_steps is None or not self._settings.lora_rank:
+        if run.num_steps is None:
             return
         if run.writes:
             names = [variable.name.removesuffix(":0") for variable in run.model.trainable_variables]
