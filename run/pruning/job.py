@@ -63,15 +63,8 @@ def run(settings):
     opened = settings
     if settings.prune_vocabulary:
         vocabulary = _find_used_ids(settings.prune_vocabulary, tokenizer)
-        pieces = [tokenizer.vocabulary[number] for number in vocabulary]
-        added_tokens = [
-            dataclasses.replace(token, id=pieces.index(token.content))
-            for token in tokenizer.added_tokens
-            if token.content in pieces
-        ]
-        opened = settings.replace_values(
-            {"vocab_file": write_temporary_vocabulary(pieces, added_tokens)}
-        )
+        path = _write_vocabulary(tokenizer, vocabulary)
+        opened = settings.replace_values({"vocab_file": path})
     original = FineTunedModel.open(opened)
     task = original.task
     if settings.num_train_epochs:
@@ -332,6 +325,17 @@ def _format_report(entries, metric):
         f"{table}\nheads per layer: {' '.join(map(str, last['heads']))}\n"
         f"neurons per layer: {' '.join(map(str, last['neurons']))}"
     )
+
+
+def _write_vocabulary(tokenizer, ids):
+    """Writes a temporary vocabulary of some IDs of a BertTokenizer; returns its path."""
+    pieces = [tokenizer.vocabulary[id_] for id_ in ids]
+    added_tokens = [
+        dataclasses.replace(token, id=pieces.index(token.content))
+        for token in tokenizer.added_tokens
+        if token.content in pieces
+    ]
+    return write_temporary_vocabulary(pieces, added_tokens)
 
 
 def _find_used_ids(corpus, tokenizer):
