@@ -82,15 +82,15 @@ def parse_added_tokens(values, vocabulary):
         if isinstance(content, str) and content not in (*tokens, *SPECIAL_PIECES):
             tokens[content] = entry
     added = []
-    for content, entry in tokens.items():
-        (expected,) = to_added_tokens([*added, content], vocabulary)[len(added) :]
+    for token in to_added_tokens(tokens, vocabulary):
+        entry = tokens[token.content]
         flags = {
             field.name: entry[field.name]
             for field in dataclasses.fields(AddedToken)
             if entry.get(field.name) is not None
         }
         flags.setdefault("normalized", not flags.get("special", False))
-        added.append(dataclasses.replace(expected, **flags))
+        added.append(dataclasses.replace(token, **flags))
     extend_vocabulary(vocabulary, added)
     return tuple(added)
 
