@@ -3,9 +3,7 @@
 from bert_tf.checkpoints import huggingface_file_keys as keys
 from bert_tf.checkpoints.origin import Casing
 from bert_tf.errors import InputError
-
-TOKENIZER_NAME = "tokenizer.json"  # Hugging Face's tokenizers: the complete tokenizer.
-TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # transformers: the arguments of the tokenizer.
+from bert_tf.tokenization.token_files import FILE_CLASSES
 
 # Classes of transformers that split texts like BERT's tokenizer; the last two are for any
 # tokenizer.json.
@@ -20,8 +18,6 @@ TOKENIZER_CLASSES = (
     "TokenizersBackend",
 )
 
-# Classes for which transformers follows the tokenizer.json.
-FILE_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
 # The tokens around one text, and around two, with the number of the segment.
 SINGLE = [("[CLS]", 0), ("A", 0), ("[SEP]", 0)]
 PAIR = [*SINGLE, ("B", 1), ("[SEP]", 1)]

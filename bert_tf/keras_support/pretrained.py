@@ -36,7 +36,8 @@ def load_model(
     encoder_class = getattr(model_class, "encoder_class", None)
     if encoder_class is None:
         encoder = _create_encoder(model_class, directory, config, fast, dtype, seed, **arguments)
-        _warn_about_missing(load_pretrained(encoder, directory), ())
+        report = load_pretrained(encoder, directory, adds_tokens=config is not None)
+        _warn_about_missing(report, ())
         return encoder
     encoder = _create_encoder(encoder_class, directory, config, fast, dtype, seed)
     metadata = directory.task
@@ -69,7 +70,7 @@ def load_model(
                 "loaded",
                 stacklevel=3,
             )
-    report = load_pretrained(model, directory, leave=leave)
+    report = load_pretrained(model, directory, leave=leave, adds_tokens=config is not None)
     _warn_about_missing(report, expected)
     if metadata and not has_other_task and not leave:
         set_untracked(model, task_metadata=metadata)
@@ -124,7 +125,12 @@ def save_model(model, path, tokenizer, **options):
         os.fspath(path),
         model_tensors(model),
         config,
-        TokenizerFiles(tokenizer.vocab_file, tokenizer.lower_case, tokenizer.strip_accents),
+        TokenizerFiles(
+            tokenizer.vocab_file,
+            tokenizer.lower_case,
+            tokenizer.strip_accents,
+            added_tokens=tokenizer.added_tokens,
+        ),
         metadata,
     )
 

@@ -184,9 +184,9 @@ def load_tokenizer(vocab_file, lower_case, strip_accents, run):
       run: Shard.run. Each run in a process reads the file once; its contents may change between
         runs.
     """
-    from bert_tf.tokenization import BertTokenizer
+    from bert_tf.tokenization import BertTokenizer, read_added_tokens
 
-    tokenizer = BertTokenizer(vocab_file, lower_case, strip_accents)
+    tokenizer = BertTokenizer(vocab_file, lower_case, strip_accents, read_added_tokens(vocab_file))
     return tokenizer, masking.Vocabulary.from_tokenizer(tokenizer)
 
 
