@@ -13,7 +13,7 @@ import tf_keras
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.features import find_last
-from bert_tf.keras_model import KerasModel
+from bert_tf.keras_support.model import KerasModel
 from bert_tf.layers import (
     NO_SEEDS,
     BatchContext,
@@ -59,6 +59,8 @@ class BertEncoder(KerasModel, tf_keras.Model):
         head's dropout.
       has_static_shapes: bool. Whether the shapes of all tensors follow from the shapes of the
         features.
+      create_fast: Function of the arguments of the constructor that creates its accelerated version
+        for `from_pretrained`; None before bert_tf.fast is imported.
       num_frozen_layers: int. Number of lowest layers that gradients do not reach, together with the
         embeddings; None if gradients reach all. See bert_tf.techniques.freezing.
     """
@@ -69,6 +71,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
     dropout_class = SeededDropout
     has_static_shapes = True
     num_frozen_layers = None
+    create_fast = None  # bert_tf.fast sets it.
 
     def __init__(self, config, *, seed=0, dtype=None, name="bert"):
         super().__init__(name=name, dtype=dtype)

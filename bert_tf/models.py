@@ -9,10 +9,12 @@ import typing
 import tensorflow as tf
 import tf_keras
 
+from bert_tf import fast  # noqa: F401, the encoder that `from_pretrained` creates
 from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
-from bert_tf.keras_model import KerasModel
+from bert_tf.keras_support.model import KerasModel
+from bert_tf.keras_support.training import TrainableModel
 from bert_tf.layers import LSTM_SEEDS, BiLSTMHead, LinearHead
 from bert_tf.saved_objects import register
 
@@ -37,7 +39,7 @@ class _HeadInputs(typing.NamedTuple):
     encoded: dict  # Outputs of the encoder.
 
 
-class _TaskModel(KerasModel, tf_keras.Model):
+class _TaskModel(TrainableModel, KerasModel, tf_keras.Model):
     """Base class of an encoder with a task head.
 
     Calls have the arguments `training`, whether to apply dropout, and `return_attention_scores`,
@@ -48,6 +50,8 @@ class _TaskModel(KerasModel, tf_keras.Model):
       encoder: BertEncoder, or a BertConfig to create one with its defaults.
       name: str. Name of the Keras layer; None derives it from the class.
     """
+
+    encoder_class = BertEncoder
 
     def __init__(self, encoder, *, name=None):
         encoder = encoder if isinstance(encoder, BertEncoder) else BertEncoder(encoder)

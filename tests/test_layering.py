@@ -24,10 +24,12 @@ bert_tf.files bert_tf.saved_objects bert_tf.checkpoints.huggingface_config
 bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization bert_tf.optimization
 bert_tf.losses bert_tf.tasks
 bert_tf.tasks.<kind>
-bert_tf.keras_model bert_tf.checkpoints
+bert_tf.checkpoints
+bert_tf.keras_support bert_tf.tokenization.tokenizer
 bert_tf.encoder
-bert_tf.models bert_tf.fast
-bert_tf.pretrained bert_tf.techniques bert_tf.tasks.<kind>.graph
+bert_tf.fast
+bert_tf.models
+bert_tf.techniques bert_tf.tasks.<kind>.graph
 bert_tf.techniques.compression bert_tf.serving
 bert_tf bert_tf.cli
 data_prep data_prep.compilation data_prep.processes data_prep.reading
@@ -48,15 +50,9 @@ LEVELS = {
     package: number for number, line in enumerate(ORDER.split("\n")) for package in line.split()
 }
 
-# Modules of classes with `from_pretrained` or `save_pretrained`. These methods import the module
-# above them that constructs the classes, late; no other import may go up or close a cycle.
-PRETRAINED = "bert_tf.pretrained"
-PRETRAINED_CLASSES = ("bert_tf.keras_model", "bert_tf.tokenization.tokenizer")
-
 # Module -> imports inside its functions, without which it must start or serve. Scripts may also
 # import in `main`, so that --help and an unknown flag take no time.
 LATE_IMPORTS = {
-    **{name: {PRETRAINED} for name in PRETRAINED_CLASSES},
     "bert_tf.files.remote": {"tensorflow"},
     "bert_tf.serving.saved_model": {"tensorflow_serving"},  # An optional package.
     # Writing a file, which reading it does without.
@@ -194,7 +190,7 @@ def test_imports_go_down(top):
         for target in find_imports(parse(path), known)
         if target.split(".")[0] in (*TOP, "tests") and not goes_down(name, target)
     }
-    assert found == {(name, PRETRAINED) for name in PRETRAINED_CLASSES if name.split(".")[0] == top}
+    assert found == set()
 
 
 def test_no_import_cycles():
@@ -203,8 +199,6 @@ def test_no_import_cycles():
         name: (find_imports(parse(path), known) & set(known)) - {name}
         for name, path in known.items()
     }
-    for name in PRETRAINED_CLASSES:
-        graph[name].remove(PRETRAINED)
     graphlib.TopologicalSorter(graph).prepare()  # Raises CycleError, which names the cycle.
 
 

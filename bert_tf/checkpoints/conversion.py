@@ -11,9 +11,14 @@ import numpy as np
 from bert_tf.checkpoints import huggingface, model_garden, original, peft
 from bert_tf.checkpoints.directory import ModelDirectory
 from bert_tf.checkpoints.tensors import check_config
-from bert_tf.checkpoints.tokenizers import TokenizerFiles, save_tokenizer, to_vocab_txt
+from bert_tf.checkpoints.tokenizers import (
+    TokenizerFiles,
+    read_full_vocabulary,
+    save_tokenizer,
+    to_vocab_txt,
+)
 from bert_tf.errors import InputError
-from bert_tf.tokenization.vocabulary import count_ids, read_vocabulary
+from bert_tf.tokenization.vocabulary import count_ids
 from bert_tf.variables import POSITION_EMBEDDINGS
 
 FORMATS = {"tf1": original, "model_garden": model_garden, "huggingface": huggingface}
@@ -95,7 +100,7 @@ def _merge_adapter(checkpoint, path):
 
 def _check_vocabulary(path, config):
     """Raises InputError if a vocabulary has more entries than the model with this BertConfig."""
-    entries = count_ids(read_vocabulary(to_vocab_txt(path)))
+    entries = count_ids(read_full_vocabulary(to_vocab_txt(path)))
     if entries > config.vocab_size:
         raise InputError(
             f"`vocab_file`={path}: has {entries} entries, but the model has "

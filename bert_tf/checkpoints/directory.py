@@ -13,7 +13,6 @@ import re
 from bert_tf import notes
 from bert_tf.checkpoints.folder import Folder
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
-from bert_tf.checkpoints.huggingface_tokenizer import TOKENIZER_NAME, get_vocabulary
 from bert_tf.checkpoints.keras_hub import KERAS_HUB
 from bert_tf.checkpoints.model_garden import MODEL_GARDEN
 from bert_tf.checkpoints.original import ORIGINAL
@@ -22,14 +21,15 @@ from bert_tf.checkpoints.saved_models import find_version, is_encoder
 from bert_tf.checkpoints.sentence_transformers import SENTENCE_TRANSFORMERS
 from bert_tf.checkpoints.tokenizers import (
     TokenizerFiles,
+    copy_to_vocab_txt,
     describe_vocabulary_difference,
-    to_vocab_txt,
-    write_temporary_vocabulary,
+    is_same_vocabulary,
 )
 from bert_tf.checkpoints.training_run import RUN_FILE, TRAINING_RUN
 from bert_tf.errors import InputError
-from bert_tf.files import check_json_object, read_bytes, read_json
+from bert_tf.files import check_json_object, read_json
 from bert_tf.tasks.metadata import TASK_FILE
+from bert_tf.tokenization.token_files import TOKENIZER_NAME
 from bert_tf.variables import get_shapes
 
 # The first one with an answer takes precedence. The config is an exception: that of the origin of
@@ -315,7 +315,7 @@ class ModelDirectory:
         path = self.vocab_file
         if path is None or os.path.basename(path) != TOKENIZER_NAME:
             return path
-        return write_temporary_vocabulary(get_vocabulary(self.read_json_object(path), path))
+        return copy_to_vocab_txt(path, self.read_json_object(path))
 
     def check_run_vocabulary(self, argument, vocab_file):
         """Raises InputError if an explicit vocabulary differs from that of the model's run.
@@ -326,7 +326,7 @@ class ModelDirectory:
         if (
             existing
             and self.find(TASK_FILE, RUN_FILE)
-            and read_bytes(self.vocab_txt) != read_bytes(to_vocab_txt(vocab_file))
+            and not is_same_vocabulary(self.vocab_txt, vocab_file)
         ):
             raise InputError(
                 f"differs from the vocabulary that `{argument}`={self.path} was trained with, "

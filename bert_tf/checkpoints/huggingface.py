@@ -31,8 +31,6 @@ from bert_tf.checkpoints.huggingface_keys import (
 )
 from bert_tf.checkpoints.huggingface_task import generic_labels, get_task_settings, to_task
 from bert_tf.checkpoints.huggingface_tokenizer import (
-    TOKENIZER_CONFIG_NAME,
-    TOKENIZER_NAME,
     check_config,
     follows_file,
     read_config_casing,
@@ -45,6 +43,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, name_file
 from bert_tf.files import new_files, read_json_object
 from bert_tf.tasks import KINDS, Classifier
+from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME, TOKENIZER_NAME
 from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, WORD_EMBEDDINGS
 
 KIND = "Hugging Face model"
@@ -117,7 +116,7 @@ class HuggingFace(Origin):
             yield read_config_casing(config, config_path, has_file=path is not None)
         if path:
             # With a class of BERT, transformers takes only the vocabulary from this file.
-            is_followed = not config_path or follows_file(config)
+            is_followed = config.get("tokenizer_class") is None or follows_file(config)
             yield read_tokenizer_casing(directory.read_json_object(path), path, is_followed)
 
     def read_task(self, directory):

@@ -3,9 +3,7 @@
 from bert_tf.checkpoints import huggingface_file_keys as keys
 from bert_tf.checkpoints.origin import Casing
 from bert_tf.errors import InputError
-
-TOKENIZER_NAME = "tokenizer.json"  # Hugging Face's tokenizers: the complete tokenizer.
-TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # transformers: the arguments of the tokenizer.
+from bert_tf.tokenization.token_files import FILE_CLASSES
 
 # Classes of transformers that split texts like BERT's tokenizer; the last two are for any
 # tokenizer.json.
@@ -20,8 +18,6 @@ TOKENIZER_CLASSES = (
     "TokenizersBackend",
 )
 
-# Classes for which transformers follows the tokenizer.json.
-FILE_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
 # The tokens around one text, and around two, with the number of the segment.
 SINGLE = [("[CLS]", 0), ("A", 0), ("[SEP]", 0)]
 PAIR = [*SINGLE, ("B", 1), ("[SEP]", 1)]
@@ -114,16 +110,21 @@ def read_tokenizer_casing(values, path, is_followed=True):
         ("pre_tokenizer", keys.TOKENIZER_PRE_TOKENIZER),
         ("post_processor", keys.TOKENIZER_POST_PROCESSOR),
     ):
+        if name not in values and name != "normalizer":
+            continue
         component = values.get(name)
-        only = " or ".join(known.fixed["type"])
+        kinds = known.fixed["type"]
         if not isinstance(component, dict):
-            raise InputError(f"{path}: {name} is {component!r}: only {only} is supported")
-        if component.get("type") not in known.fixed["type"]:
             raise InputError(
-                f"{path}: {name}.type is {component.get('type')!r:.80}: only {only} is supported"
+                f"{path}: {name} is {component!r}: only {' or '.join(kinds)} is supported"
+            )
+        if component.get("type") not in kinds:
+            raise InputError(
+                f"{path}: {name}.type is {component.get('type')!r:.80}: only "
+                f"{' or '.join(map(repr, kinds))} is supported"
             )
         known.check(component, path, f"{name}.")
-    _check_template(values["post_processor"], path)
+    _check_template(values.get("post_processor", {}), path)
     return get_casing(path, values["normalizer"], "lowercase")
 
 

@@ -63,18 +63,25 @@ class LoadReport:
     # Canonical names of tensors that the model lacks, without optimizer state and layers that were
     # not requested.
     unused: tuple[str, ...]
+    num_added_tokens: int = 0  # Word embeddings of the model after those of the checkpoint.
 
     def __str__(self):
         notes = {
             "not in the checkpoint, initial values kept": self.missing,
             "in the checkpoint, not used": self.unused,
         }
-        return f"{self.path}: {len(self.loaded)} variables loaded" + "".join(
+        text = f"{self.path}: {len(self.loaded)} variables loaded"
+        if self.num_added_tokens:
+            text += (
+                f"; {self.num_added_tokens} new rows of the word embeddings for added tokens, from "
+                "a truncated normal distribution (initializer_range of the config)"
+            )
+        return text + "".join(
             f"; {note}: {', '.join(names)}" for note, names in notes.items() if names
         )
 
 
-def load_pretrained(model, path, *, leave=(), layers=()):
+def load_pretrained(model, path, *, leave=(), layers=(), adds_tokens=False):
     """Loads a checkpoint into a model, matched by the original's variable names.
 
     Args:
@@ -83,6 +90,8 @@ def load_pretrained(model, path, *, leave=(), layers=()):
       leave: Names of variables that keep the model's initial values in any case.
       layers: For each encoder layer of the model, index of the checkpoint's layer to load; () for
         the same index.
+      adds_tokens: bool. Whether the model may have more word embeddings than the checkpoint; those
+        after the checkpoint's keep their initial values.
 
     Returns:
       LoadReport. A task head or pooler that the checkpoint lacks is reported as missing.
@@ -94,6 +103,8 @@ def load_pretrained(model, path, *, leave=(), layers=()):
     """
     checkpoint = open_checkpoint(path)
     sources = _match_variables(model, leave, layers)
+    if adds_tokens:
+        sources = [_add_new_rows(source, checkpoint) for source in sources]
     missing = _check_sources(sources, checkpoint, getattr(model, "encoder", model).config)
     loaded = [source for source in sources if source.name not in missing]
     used = {part for source in loaded for part in source.parts}
@@ -107,6 +118,7 @@ def load_pretrained(model, path, *, leave=(), layers=()):
         loaded=tuple(source.name for source in loaded),
         missing=tuple(missing),
         unused=tuple(sorted(unused)),
+        num_added_tokens=sum(source.num_new_rows for source in loaded),
     )
 
 
@@ -116,6 +128,14 @@ class _Source(typing.NamedTuple):
     variable: tf.Variable
     name: str  # Name of the variable.
     parts: list[str]  # Canonical names of the tensors, which are concatenated on the last axis.
+    num_new_rows: int = 0  # Last rows of the variable, which the tensors lack.
+
+    def read(self, checkpoint):
+        """Returns the value of the variable, with its initial values of new rows."""
+        value = np.concatenate([checkpoint.tensors[part].read() for part in self.parts], axis=-1)
+        if not self.num_new_rows:
+            return value
+        return np.concatenate([value, self.variable.numpy()[-self.num_new_rows :]])
 
 
 def _match_variables(model, leave, layers):
@@ -135,6 +155,16 @@ def _list_parts(name, layers):
     if not layers:
         return parts
     return [_LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", part) for part in parts]
+
+
+def _add_new_rows(source, checkpoint):
+    """Returns a _Source with the number of word embeddings after those of a checkpoint."""
+    stored = checkpoint.tensors.get(variables.WORD_EMBEDDINGS)
+    if source.name != variables.WORD_EMBEDDINGS or stored is None:
+        return source
+    rows, width = stored.shape
+    size, model_width = source.variable.shape.as_list()
+    return source._replace(num_new_rows=max(size - rows, 0) if width == model_width else 0)
 
 
 def _check_sources(sources, checkpoint, config):
@@ -158,6 +188,7 @@ def _check_shapes(source, checkpoint):
     """Raises InputError if a tensor of a _Source has another shape than its variable requires."""
     *rest, last = source.variable.shape.as_list()
     shape = [*rest, last // len(source.parts)]
+    shape[0] -= source.num_new_rows
     for part in source.parts:
         stored = checkpoint.tensors[part].shape
         if stored != shape:
@@ -187,10 +218,7 @@ def _check_missing(missing, checkpoint):
 def _assign_values(sources, checkpoint):
     """Assigns the tensors of a checkpoint to the variables of _Sources."""
     # Read everything before assigning anything, since a file could be corrupted.
-    values = [
-        np.concatenate([checkpoint.tensors[part].read() for part in source.parts], axis=-1)
-        for source in sources
-    ]
+    values = [source.read(checkpoint) for source in sources]
     for source, value in zip(sources, values, strict=True):
         source.variable.assign(value)
 

@@ -9,10 +9,10 @@ import os
 from bert_tf.checkpoints.file_keys import ORIGIN, OUTPUT_FORM, FileKeys
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
 from bert_tf.checkpoints.huggingface_task import read_activation
-from bert_tf.checkpoints.huggingface_tokenizer import TOKENIZER_CONFIG_NAME
 from bert_tf.checkpoints.origin import Casing, Origin
 from bert_tf.errors import InputError, name_file
 from bert_tf.tasks.metadata import SENTENCE_POOLINGS, TaskMetadata
+from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME
 
 MODULES_NAME = "modules.json"
 CONFIG_NAME = "config_sentence_transformers.json"

@@ -15,13 +15,17 @@ import os
 from bert_tf.checkpoints import task_metadata
 from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES, describe_download
 from bert_tf.checkpoints.directory import read_config as read_config_file
-from bert_tf.checkpoints.tokenizers import describe_vocabulary_difference, to_vocab_txt
+from bert_tf.checkpoints.tokenizers import (
+    describe_vocabulary_difference,
+    read_full_vocabulary,
+    to_vocab_txt,
+)
 from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli import conditions, paths, roles
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
-from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
+from bert_tf.tokenization.vocabulary import describe_lines
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG = "config"
@@ -99,7 +103,7 @@ def resolve(settings, explicit, model_files, announce):
         {name: value for name, value in settings.values().items() if name in explicit}
     )
     roles.check(settings, without=ignored)
-    settings = _add_config(settings, sources, explicit, model_files)
+    settings = _add_config(settings, sources, explicit, model_files).add_dependent_values()
     for group in settings.groups():
         group.check_files()
     _announce_vocabulary(settings, ignored, model_files, announce)
@@ -248,7 +252,7 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
             continue
         with contextlib.suppress(InputError, OSError):  # its reader reports a damaged file
             path = path or model_files.vocab_file
-            vocabulary = read_vocabulary(to_vocab_txt(path)) if path else []
+            vocabulary = read_full_vocabulary(to_vocab_txt(path)) if path else []
             for message in describe_lines(vocabulary, path and config and config.vocab_size):
                 announce(f"note: `vocab_file`={path}: {message}")
 

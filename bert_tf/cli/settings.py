@@ -187,6 +187,10 @@ class Settings:
         """
         return self
 
+    def add_dependent_values(self):
+        """Returns settings with values that depend on all others; a hook for subclasses."""
+        return self
+
     def check_files(self):
         """Raises InputError if files contradict the resolved values; a hook for subclasses."""
 

@@ -169,3 +169,11 @@ class FastEncoder(BertEncoder):
             return Layout(input_mask)
         is_compiled = training and self.fast.layer == "compiled"
         return UnpaddedLayout(input_mask, TOKENS_MULTIPLE if is_compiled else 1)
+
+
+def create_fast_encoder(config, **arguments):
+    """Creates the FastEncoder of `BertEncoder.from_pretrained`, whose shapes are dynamic."""
+    return FastEncoder(config, Fast(remove_padding=True, last_where_read=True), **arguments)
+
+
+BertEncoder.create_fast = staticmethod(create_fast_encoder)

@@ -55,10 +55,14 @@ class LiteRTModel:
           InputError: If the file has another format.
           OSError: If it cannot be read.
         """
-        self.metadata, vocabulary = litert_metadata.read(path)
+        described = litert_metadata.read(path)
+        self.metadata = described.task
         self.kind = self.metadata.kind
         self._tokenizer = PlainTokenizer(
-            vocabulary, self.metadata.do_lower_case, self.metadata.strip_accents
+            described.vocabulary,
+            self.metadata.do_lower_case,
+            self.metadata.strip_accents,
+            described.added_tokens,
         )
         self._buckets = Buckets(path, num_threads)
 
@@ -151,7 +155,10 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
         with quiet():
             content = converter.convert()
     content = _share_vectors(content)
-    return litert_metadata.append(content, servable.metadata, servable.tokenizer.vocabulary)
+    tokenizer = servable.tokenizer
+    return litert_metadata.append(
+        content, servable.metadata, tokenizer.base_vocabulary, tokenizer.added_tokens
+    )
 
 
 def _functions(servable, lengths, batch_sizes):

@@ -9,11 +9,19 @@ import io
 import json
 import zipfile
 import zlib
+from typing import NamedTuple
 
 import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
+from bert_tf.tokenization.added_tokens import AddedToken
+from bert_tf.tokenization.token_files import (
+    DECODER,
+    TOKENIZER_CONFIG_NAME,
+    parse_added_tokens,
+    to_decoder,
+)
 
 CHECKSUM_FILE = "graphs.crc32"
 VOCABULARY_FILE = "vocab.txt"
@@ -22,13 +30,22 @@ VOCABULARY_FILE = "vocab.txt"
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def append(content, metadata, vocabulary):
+class LiteRTMetadata(NamedTuple):
+    """The description of the model in a .tflite file."""
+
+    task: TaskMetadata
+    vocabulary: list[str]  # Token of each ID, without the added tokens.
+    added_tokens: tuple[AddedToken, ...]
+
+
+def append(content, metadata, vocabulary, added_tokens=()):
     """Appends the metadata of a model to the bytes of a .tflite file.
 
     Args:
       content: bytes. Content of the file.
       metadata: TaskMetadata.
-      vocabulary: List of str.
+      vocabulary: List of str, without the added tokens.
+      added_tokens: AddedTokens.
 
     Returns:
       bytes. The new content of the file.
@@ -37,11 +54,14 @@ def append(content, metadata, vocabulary):
     stream.write(content)
     # Mode "a" appends an archive whose offsets are relative to the beginning of the file.
     with zipfile.ZipFile(stream, "a") as archive:
-        for name, text in (
-            (TASK_FILE, metadata.to_json()),
-            (CHECKSUM_FILE, str(zlib.crc32(content))),
-            (VOCABULARY_FILE, "\n".join(vocabulary) + "\n"),
-        ):
+        members = {
+            TASK_FILE: metadata.to_json(),
+            CHECKSUM_FILE: str(zlib.crc32(content)),
+            VOCABULARY_FILE: "\n".join(vocabulary) + "\n",
+        }
+        if added_tokens:
+            members[TOKENIZER_CONFIG_NAME] = json.dumps({DECODER: to_decoder(added_tokens)})
+        for name, text in members.items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), text.encode(), zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 
@@ -50,7 +70,7 @@ def read(path):
     """Reads the data that `append` added to a local file, and verifies the checksum of the graphs.
 
     Returns:
-      Tuple `(metadata, vocabulary)`: TaskMetadata, list of str.
+      LiteRTMetadata.
 
     Raises:
       InputError: If the file does not have any, or is damaged.
@@ -61,6 +81,9 @@ def read(path):
             values = json.loads(archive.read(TASK_FILE))
             checksum = int(archive.read(CHECKSUM_FILE))
             vocabulary = archive.read(VOCABULARY_FILE).decode().split("\n")[:-1]
+            tokenizer = {}
+            if TOKENIZER_CONFIG_NAME in archive.namelist():
+                tokenizer = json.loads(archive.read(TOKENIZER_CONFIG_NAME))
             graph_bytes = min(entry.header_offset for entry in archive.infolist())
     except (
         zipfile.BadZipFile,
@@ -78,4 +101,8 @@ def read(path):
         raise InputError(
             f"{path}: is corrupted: its graphs do not match their checksum; copy or export it again"
         )
-    return TaskMetadata.from_dict(values, f"{path}, {TASK_FILE}"), vocabulary
+    return LiteRTMetadata(
+        TaskMetadata.from_dict(values, f"{path}, {TASK_FILE}"),
+        vocabulary,
+        parse_added_tokens({TOKENIZER_CONFIG_NAME: tokenizer}, vocabulary),
+    )

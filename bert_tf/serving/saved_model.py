@@ -8,6 +8,7 @@ have to wait. Their message types come from the optional tensorflow-serving-api,
 on use.
 """
 
+import json
 import os
 import tempfile
 
@@ -20,6 +21,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import check_no_pattern
 from bert_tf.serving import weight_storage
 from bert_tf.tasks import KINDS
+from bert_tf.tokenization.token_files import DECODER, TOKENIZER_CONFIG_NAME, to_decoder
 
 # File name that TensorFlow Serving uses if LiteRT models are preferred.
 LITERT_FILE = "model.tflite"
@@ -67,6 +69,11 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
     ):
         original.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, original.CONFIG_NAME))
+        if servable.tokenizer.added_tokens:
+            path_of_tokens = os.path.join(folder, TOKENIZER_CONFIG_NAME)
+            with open(path_of_tokens, "w", encoding="utf-8") as file:
+                json.dump({DECODER: to_decoder(servable.tokenizer.added_tokens)}, file)
+            module.added_tokens = tf.saved_model.Asset(path_of_tokens)
         # There is nothing to convert, and AutoGraph would write files for converted code.
         save_traced = tf.autograph.experimental.do_not_convert(tf.saved_model.save)
         save_traced(module, partial, signatures=servable.signatures())

@@ -7,14 +7,24 @@ work without TensorFlow, which the tokenizer requires.
 import importlib
 
 _MODULES = {
+    "AddedToken": "added_tokens",
     "BertTokenizer": "tokenizer",
     "pack": "model_inputs",
     "pack_windows": "model_inputs",
+    "read_added_tokens": "token_files",
     "read_tokenizer": "tokenizer",
     "read_vocabulary": "vocabulary",
 }
 
-__all__ = ["BertTokenizer", "pack", "pack_windows", "read_tokenizer", "read_vocabulary"]
+__all__ = [
+    "AddedToken",
+    "BertTokenizer",
+    "pack",
+    "pack_windows",
+    "read_added_tokens",
+    "read_tokenizer",
+    "read_vocabulary",
+]
 
 
 def __getattr__(name):

@@ -14,11 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bert_tf.tokenization.added_tokens import (
+    TokenFinder,
+    extend_vocabulary,
+    index_contents,
+    to_added_tokens,
+)
 from bert_tf.tokenization.unicode_rules import (
     is_cjk,
     is_dropped,
     is_punctuation,
     is_whitespace,
+    is_word_character,
     lower,
     normalize_character,
     remove_accents,
@@ -64,14 +71,17 @@ def split_chunk(chunk, lower_case, strip_accents):
         return (chunk.lower() if lower_case else chunk,)
     words = []
     for token in "".join(map(_clean_character, chunk)).split():
-        if lower_case:  # If accents stay, BertTokenizer lowercases each character separately.
-            token = lower(token) if strip_accents else "".join(map(str.lower, token))
-        if strip_accents:
-            token = remove_accents(token)
         words += "".join(
-            f" {character} " if is_punctuation(character) else character for character in token
+            f" {character} " if is_punctuation(character) else character
+            for character in _normalize_word(token, lower_case, strip_accents)
         ).split()
     return tuple(words)
+
+
+def _normalize_word(word, lower_case, strip_accents):
+    if lower_case:  # If accents stay, BertTokenizer lowercases each character separately.
+        word = lower(word) if strip_accents else "".join(map(str.lower, word))
+    return remove_accents(word) if strip_accents else word
 
 
 @functools.cache
@@ -93,24 +103,29 @@ class TokenSpans(NamedTuple):
     ends: list
 
 
+class _AddedTokenError(Exception):
+    """A text can contain an added token."""
+
+
 class PlainTokenizer:
     """Converts text to WordPiece IDs.
 
     "[MASK]" in a text is three ordinary words, as in the original.
 
     Attributes:
-      vocabulary: List of str. Token of each ID.
+      vocabulary: List of str. Token of each ID, including added tokens.
       pad_id, unk_id, cls_id, sep_id, mask_id: int. IDs of the special tokens.
     """
 
-    def __init__(self, vocabulary, lower_case=True, strip_accents=None):
+    def __init__(self, vocabulary, lower_case=True, strip_accents=None, added_tokens=()):
         """Creates a tokenizer.
 
         Args:
           vocabulary: List of str, from `read_vocabulary`.
-          lower_case, strip_accents: See BertTokenizer.
+          lower_case, strip_accents, added_tokens: See BertTokenizer.
         """
-        self.vocabulary = vocabulary
+        added_tokens = to_added_tokens(added_tokens, vocabulary)
+        self.vocabulary = extend_vocabulary(vocabulary, added_tokens)
         self._ids = index_tokens(vocabulary)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             self._ids.__getitem__, SPECIAL_PIECES
@@ -119,10 +134,22 @@ class PlainTokenizer:
         self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
         self._longest = max(map(len, vocabulary))
         self._ids_of_chunk = functools.lru_cache(CACHED_IDS)(self._tokenize_chunk)
+        contents = index_contents(added_tokens, self._normalize_to_find)
+        self._in_text = TokenFinder(contents[False], is_word_character)
+        # Normalization puts spaces around CJK characters.
+        self._in_normalized = TokenFinder(
+            contents[True], lambda character: is_word_character(character) and not is_cjk(character)
+        )
+        self._words_of_chunk = self._split_chunk
+        if added_tokens:
+            self._words_of_chunk = functools.lru_cache(CACHED_IDS)(self._split_ordinary_chunk)
 
     def ids(self, text):
         """Tokenizes a str; returns a list of int, without [CLS] and [SEP]."""
-        return [id_ for chunk in chunks(text) for id_ in self._ids_of_chunk(chunk)]
+        try:
+            return [id_ for chunk in chunks(text) for id_ in self._ids_of_chunk(chunk)]
+        except _AddedTokenError:
+            return self._tokenize_with_added_tokens(text).ids
 
     def ids_and_spans(self, text):
         """Tokenizes a text and finds the source of each token.
@@ -133,21 +160,67 @@ class PlainTokenizer:
         Returns:
           TokenSpans of lists of int, in characters.
         """
-        casing = self._lower_case, self._strip_accents
-        # The source of each byte of the words. NFD can sort the marks of several sources; the graph
-        # sorts their bytes as well, but not their sources, so a mark of four bytes can have two.
-        sources = [
-            position
-            for position, character in enumerate(text)
-            for _ in _normalize_character(character, *casing).encode()
-        ]
+        try:
+            words = [word for chunk in chunks(text) for word in self._words_of_chunk(chunk)]
+        except _AddedTokenError:
+            return self._tokenize_with_added_tokens(text)
+        spans = TokenSpans([], [], [])
+        sources = self._list_sources(text, space="")
         spaces = [position for position, character in enumerate(text) if is_whitespace(character)]
-        remaining = [*sorted({*sources, *spaces}), len(text)]
-        ids = []
-        starts = []
-        ends = []
+        following = [*sorted({*sources, *spaces}), len(text)]
+        self._append_pieces(spans, words, sources, following)
+        return spans
+
+    def _tokenize_with_added_tokens(self, text):
+        """Tokenizes a text that can contain added tokens; see `ids_and_spans`."""
+        spans = TokenSpans([], [], [])
+        for part in self._in_text.split(text):
+            found = self._tokenize_part(text[part.start : part.end])
+            spans.ids.extend(found.ids)
+            spans.starts.extend(part.start + start for start in found.starts)
+            spans.ends.extend(part.start + end for end in found.ends)
+            if part.token:
+                _append(spans, part.token.id, part.token_start, part.token_end)
+        return spans
+
+    def _tokenize_part(self, text):
+        """Tokenizes a text without added tokens, except normalized ones; see `ids_and_spans`."""
+        spans = TokenSpans([], [], [])
+        normalized = self._normalize(text)
+        sources = self._list_sources(text, space=" ")
+        following = [*sorted(set(sources)), len(text)]
+        offsets = list(itertools.accumulate(map(len, map(str.encode, normalized)), initial=0))
+        for part in self._in_normalized.split(self._normalize_to_find(text)):
+            between = normalized[part.start : part.end]
+            between_sources = sources[offsets[part.start] : offsets[part.end]]
+            self._append_pieces(
+                spans,
+                split_text(between, False),
+                [
+                    source
+                    for source, byte in zip(between_sources, between.encode(), strict=True)
+                    if byte != ord(" ")
+                ],
+                following,
+            )
+            if part.token:
+                last = sources[offsets[part.token_end] - 1]
+                end = following[bisect.bisect_right(following, last)]
+                _append(spans, part.token.id, sources[offsets[part.token_start]], end)
+        return spans
+
+    def _append_pieces(self, spans, words, sources, following):
+        """Adds the tokens of normalized words.
+
+        Args:
+          spans: TokenSpans to add them to.
+          words: List of str.
+          sources: List of int. Position in the text that each byte of the words comes from.
+          following: Ascending list of int. Positions at which a span can end.
+        """
+        ids, starts, ends = spans
         first_byte = 0
-        for word in split_text(text, *casing):
+        for word in words:
             offsets = list(
                 itertools.accumulate((len(part.encode()) for part in word), initial=first_byte)
             )
@@ -156,13 +229,63 @@ class PlainTokenizer:
                 starts.append(sources[offsets[begin]])
                 # A token can end in the middle of a character's output: the span ends at the next
                 # character.
-                ends.append(remaining[bisect.bisect_right(remaining, sources[offsets[end] - 1])])
+                ends.append(following[bisect.bisect_right(following, sources[offsets[end] - 1])])
             first_byte = offsets[-1]
-        return TokenSpans(ids, starts, ends)
+
+    def _normalize(self, text):
+        """Returns the words of a text, not yet split at punctuation, with " " for white space."""
+        cleaned = "".join(
+            " " if is_whitespace(character) else character
+            for character in text
+            if not is_dropped(character)
+        )
+        casing = self._lower_case, self._strip_accents
+        return " ".join(_normalize_word(word, *casing) for word in cleaned.split(" "))
+
+    def _normalize_to_find(self, text):
+        """Normalizes a text as Hugging Face's BertNormalizer, without spaces around characters.
+
+        It has as many characters as the result of `_normalize`.
+        """
+        return self._normalize(text.replace("Σ", "σ") if self._lower_case else text)
+
+    def _list_sources(self, text, space):
+        """Returns the position in a text that each byte of the normalized text comes from.
+
+        `space`: Text that each white space contributes to the normalized text.
+        """
+        # NFD can sort the marks of several sources; the graph sorts their bytes as well, but not
+        # their sources, so a mark of four bytes can have two.
+        casing = self._lower_case, self._strip_accents
+        if not space:
+            return [
+                position
+                for position, character in enumerate(text)
+                for _ in _normalize_character(character, *casing).encode()
+            ]
+        return [
+            position
+            for position, character in enumerate(text)
+            for _ in (
+                space
+                if is_whitespace(character)
+                else _normalize_character(character, *casing).encode()
+            )
+        ]
 
     def _tokenize_chunk(self, chunk):
-        words = split_chunk(chunk, self._lower_case, self._strip_accents)
+        words = self._words_of_chunk(chunk)
         return tuple(id_ for word in words for id_, _, _ in self._pieces(word))
+
+    def _split_chunk(self, chunk):
+        return split_chunk(chunk, self._lower_case, self._strip_accents)
+
+    def _split_ordinary_chunk(self, chunk):
+        """Splits a chunk; raises _AddedTokenError if an added token may begin in it."""
+        words = self._split_chunk(chunk)
+        if self._in_text.may_begin_in(chunk) or self._in_normalized.may_begin_in("".join(words)):
+            raise _AddedTokenError
+        return words
 
     def _pieces(self, word):
         """Splits a word into tokens, longest match first.
@@ -186,6 +309,12 @@ class PlainTokenizer:
             pieces.append((id_, start, end))
             start = end
         return pieces
+
+
+def _append(spans, id_, start, end):
+    spans.ids.append(id_)
+    spans.starts.append(start)
+    spans.ends.append(end)
 
 
 class Row(NamedTuple):

@@ -11,9 +11,13 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from bert_tf.checkpoints.directory import ModelDirectory
+from bert_tf.checkpoints.task_metadata import DEFAULTS
 from bert_tf.errors import InputError
 from bert_tf.tokenization import model_inputs
+from bert_tf.tokenization.added_tokens import extend_vocabulary, to_added_tokens
 from bert_tf.tokenization.ragged import characters_before
+from bert_tf.tokenization.token_files import read_added_tokens
 from bert_tf.tokenization.vocabulary import (
     SPECIAL_PIECES,
     check_casing,
@@ -52,12 +56,15 @@ class BertTokenizer(tf.Module):
       vocab_file: str. Path of the vocabulary file.
       lower_case: bool. Whether text is lowercased.
       strip_accents: bool. Whether accents are removed from text.
-      vocabulary: List of str. Token of each ID; see `vocabulary.read_vocabulary`.
+      vocabulary: List of str. Token of each ID, including added tokens; see
+        `vocabulary.read_vocabulary`.
+      base_vocabulary: List of str. The vocabulary without added tokens.
+      added_tokens: Tuple of AddedToken.
       vocab_size: int. Number of IDs that a model requires; see `vocabulary.count_ids`.
       pad_id, unk_id, cls_id, sep_id, mask_id: int. IDs of the special tokens.
     """
 
-    def __init__(self, vocab_file, lower_case=True, strip_accents=None):
+    def __init__(self, vocab_file, lower_case=True, strip_accents=None, added_tokens=()):
         """Reads the vocabulary and builds the models of the kernels.
 
         This takes about a third of a second.
@@ -68,23 +75,33 @@ class BertTokenizer(tf.Module):
           strip_accents: bool. Whether to remove accents; None, as in the original, for
             `lower_case`. If it differs from `lower_case`, both rules are applied per character, as
             in Hugging Face's BertNormalizer (any Σ becomes σ); all other rules are the original's.
+          added_tokens: Iterable of str or AddedToken. Tokens that texts keep in one piece, such as
+            entity markers, as `tokenizer.add_tokens` of transformers. A str has the flags of
+            transformers' default, and its ID in the vocabulary or the next one after it.
 
         Raises:
-          InputError: If the vocabulary is invalid, with file and line.
+          InputError: If the vocabulary is invalid, with file and line, or if an added token has
+            another ID.
           OSError: If it cannot be read.
         """
         super().__init__()
         self.vocab_file = vocab_file
         self.lower_case = bool(lower_case)
         self.strip_accents = self.lower_case if strip_accents is None else bool(strip_accents)
-        pieces = read_vocabulary(vocab_file)
-        # As an attribute of a tf.Module, a list would be wrapped and tracked.
+        base = read_vocabulary(vocab_file)
+        added_tokens = to_added_tokens(added_tokens, base)
+        pieces = extend_vocabulary(base, added_tokens)
+        # As attributes of a tf.Module, they would be wrapped and tracked.
         self._vocabulary = lambda: pieces
+        self._base_vocabulary = lambda: base
+        self._added_tokens = lambda: added_tokens
         self.vocab_size = count_ids(pieces)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             index_tokens(pieces).get, SPECIAL_PIECES
         )
-        self._wordpiece = WordPieceTokenizer(pieces, self.lower_case, self.strip_accents)
+        self._wordpiece = WordPieceTokenizer(
+            base, self.lower_case, self.strip_accents, added_tokens
+        )
         with tf.init_scope():
             self._piece_table = tf.constant(pieces)
 
@@ -101,13 +118,33 @@ class BertTokenizer(tf.Module):
           InputError: If there is no vocabulary, if this project does not support the tokenizer, or
             if the casing contradicts the name of the directory.
         """
-        from bert_tf import pretrained
-
-        return pretrained.load_tokenizer(path, lower_case, strip_accents)
+        directory = ModelDirectory.open(path, "path")
+        found = directory.tokenizer
+        if found.vocab_file is None:
+            raise InputError(
+                f"{directory.path}: there is no vocab.txt or tokenizer.json next to this path"
+            )
+        if lower_case is None:
+            lower_case = (
+                DEFAULTS["do_lower_case"] if found.do_lower_case is None else found.do_lower_case
+            )
+        if strip_accents is None and lower_case == found.do_lower_case:
+            strip_accents = found.strip_accents
+        check_casing(lower_case, directory.path)
+        vocab_file = directory.vocab_txt
+        return cls(vocab_file, lower_case, strip_accents, read_added_tokens(vocab_file))
 
     @property
     def vocabulary(self):
         return self._vocabulary()
+
+    @property
+    def base_vocabulary(self):
+        return self._base_vocabulary()
+
+    @property
+    def added_tokens(self):
+        return self._added_tokens()
 
     def tokenize(self, texts):
         """Splits texts into tokens.
@@ -182,7 +219,7 @@ class BertTokenizer(tf.Module):
 
 
 def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
-    """Creates the BertTokenizer of a vocabulary file.
+    """Creates the BertTokenizer of a vocabulary file, with the added tokens in its directory.
 
     Args:
       vocab_file, do_lower_case, strip_accents: See BertTokenizer.
@@ -194,7 +231,9 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_acc
         it.
     """
     check_casing(do_lower_case, init_checkpoint)
-    tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case, strip_accents=strip_accents)
+    tokenizer = BertTokenizer(
+        vocab_file, do_lower_case, strip_accents, read_added_tokens(vocab_file)
+    )
     if tokenizer.vocab_size > config.vocab_size:
         raise InputError(
             f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has "

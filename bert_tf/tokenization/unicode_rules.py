@@ -88,6 +88,15 @@ _PUNCTUATION_ADDED_BY_UNICODE_16 = (
     (0x1E5FF, 0x1E5FF),
 )
 
+# Letters in circles and squares, which are alphabetic symbols.
+_ALPHABETIC_SYMBOLS = (
+    (0x24B6, 0x24E9),
+    (0x1F130, 0x1F149),
+    (0x1F150, 0x1F169),
+    (0x1F170, 0x1F189),
+)
+_JOINERS = "\u200c\u200d"
+
 # Language tags are format characters, which cleaning removes, so they can be used as substitutes.
 _FIRST_STAND_IN = 0xE0020
 
@@ -174,6 +183,21 @@ def is_cjk(character):
     """Returns whether `_tokenize_chinese_chars` puts spaces around a character."""
     code_point = ord(character)
     return any(first <= code_point <= last for first, last in CJK_RANGES)
+
+
+def is_word_character(character):
+    r"""Returns whether \w of the Unicode standard's regular expressions matches a character.
+
+    These are letters, marks, digits, connecting punctuation such as "_", and joiners.
+    """
+    code_point = ord(character)
+    kind = category(character)
+    return (
+        kind[0] in "LM"
+        or kind in ("Nd", "Nl", "Pc")
+        or character in _JOINERS
+        or any(first <= code_point <= last for first, last in _ALPHABETIC_SYMBOLS)
+    )
 
 
 def stand_ins():

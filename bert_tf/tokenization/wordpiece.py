@@ -20,6 +20,8 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.tokenization import normalizer_model, ragged, unicode_rules
+from bert_tf.tokenization.added_token_ops import GraphTokenFinder, match_any
+from bert_tf.tokenization.added_tokens import index_contents
 from bert_tf.tokenization.plain import MAX_WORD_CHARACTERS, TokenSpans
 from bert_tf.tokenization.ragged import (
     across_rows,
@@ -48,19 +50,27 @@ _LONG_RUN = f"(?s).*[^{_SPLITTING}]{{{MAX_WORD_CHARACTERS + 1}}}.*"
 class WordPieceTokenizer(tf.Module):
     """Converts text to WordPiece IDs as a function of tensors; use it through BertTokenizer."""
 
-    def __init__(self, vocabulary, lower_case, strip_accents):
+    def __init__(self, vocabulary, lower_case, strip_accents, added_tokens=()):
         """Builds the models of both kernels.
 
         Args:
           vocabulary: List of str. Token of each ID. For duplicates, the last ID is used.
           lower_case: bool. See BertTokenizer.
           strip_accents: bool. Equal to `lower_case` in the original.
+          added_tokens: AddedTokens, which texts keep in one piece.
         """
         super().__init__()
         known = index_tokens(vocabulary)
         self._strip_accents = strip_accents
         # Otherwise, as in Hugging Face, Σ is an ordinary letter.
-        self._lower_sigma = _lower_sigma if lower_case and strip_accents else lambda texts: texts
+        has_final_sigma = lower_case and strip_accents
+        self._lower_sigma = _lower_sigma if has_final_sigma else lambda texts: texts
+        # Hugging Face finds added tokens in texts without final sigmas.
+        self._lower_sigma_to_find = (
+            (lambda texts: tf.strings.regex_replace(texts, "Σ", "σ"))
+            if has_final_sigma
+            else lambda texts: texts
+        )
         with tf.init_scope():
             self._normalizer = _normalizer(unicode_rules.normalization, lower_case, strip_accents)
             self._pieces = _wordpiece(
@@ -72,6 +82,19 @@ class WordPieceTokenizer(tf.Module):
             self._words = _wordpiece([UNKNOWN])
             self._mark_separator = (
                 _normalizer(unicode_rules.mark_separation) if strip_accents else None
+            )
+            contents = index_contents(added_tokens, self._normalize_content)
+            # Finders of tokens, None without any.
+            self._in_text, self._in_normalized = (
+                GraphTokenFinder(contents[normalized], normalized) if contents[normalized] else None
+                for normalized in (False, True)
+            )
+            # A pattern, after others, for normalized texts that may contain an added token. One
+            # search for all is faster.
+            self._candidates = "".join(
+                f"|{match_any(map(self._normalize_content, finder.contents))}"
+                for finder in (self._in_text, self._in_normalized)
+                if finder
             )
         self._unknown_id = known[UNKNOWN]
         # Graphs call functions that are traced once: tracing takes half a second, and an export has
@@ -97,7 +120,7 @@ class WordPieceTokenizer(tf.Module):
         return TokenSpans(*self._called(self._ids_and_spans)(texts))
 
     def _ids(self, texts):
-        normalized, needs_care = self._finish(self._normalizer.normalize(texts))
+        normalized, needs_care = self._finish(texts, self._normalizer.normalize(texts))
         ids = self._pieces.tokenize(normalized)
         (ids,) = _replace_rows(
             [ids], needs_care, lambda: self._tokenize_with_care(texts, needs_care)[:1]
@@ -106,29 +129,46 @@ class WordPieceTokenizer(tf.Module):
 
     def _ids_and_spans(self, texts):
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
-        normalized, needs_care = self._finish(normalized)
+        normalized, needs_care = self._finish(texts, normalized)
         ids, starts, ends = self._pieces.tokenize_with_offsets(normalized)
         spans = [ids, *source_spans(starts, ends, sources)]
         return _replace_rows(spans, needs_care, lambda: self._tokenize_with_care(texts, needs_care))
 
-    def _finish(self, normalized):
+    def _finish(self, texts, normalized):
         """Lowercases Σ where the normalizer, whose output is string [B] `normalized`, does not.
 
         Returns:
           Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts
-          that a rule about marks or long words can affect.
+          that contain an added token, or that a rule about marks or long words can affect.
         """
-        if not self._strip_accents:
-            return normalized, tf.strings.regex_full_match(normalized, _LONG_RUN)
-        is_rare = tf.strings.regex_full_match(normalized, _rare_text_pattern("Σ"))
+        possible = _rare_text_pattern("Σ") if self._strip_accents else _LONG_RUN
+        rare = _rare_text_pattern("") if self._strip_accents else _LONG_RUN
+        is_rare = tf.strings.regex_full_match(normalized, possible + self._candidates)
+        if not self._strip_accents and not self._candidates:
+            return normalized, is_rare
         return tf.cond(
             tf.reduce_any(is_rare),
             lambda: (
                 self._lower_sigma(normalized),
-                tf.strings.regex_full_match(normalized, _rare_text_pattern("")),
+                self._add_texts_with_tokens(
+                    tf.strings.regex_full_match(normalized, rare), texts, normalized
+                ),
             ),
             lambda: (normalized, is_rare),
         )
+
+    def _add_texts_with_tokens(self, needs_care, texts, normalized):
+        """Returns `needs_care`, bool [B], with True for texts that contain an added token."""
+        if self._in_text:
+            needs_care |= self._in_text.occur_in(texts)
+        if self._in_normalized:
+            needs_care |= self._in_normalized.occur_in(normalized)
+        return needs_care
+
+    def _normalize_content(self, content):
+        """Returns an added token, str, in the form in which normalized texts contain it."""
+        normalized = self._lower_sigma_to_find(self._normalizer.normalize([content]))
+        return normalized.numpy()[0].decode()
 
     def _tokenize_with_care(self, texts, needs_care):
         """Tokenizes the `texts` that `needs_care` selects by all rules.
@@ -137,18 +177,33 @@ class WordPieceTokenizer(tf.Module):
           List of the fields of TokenSpans; see `ids_and_spans`.
         """
         texts = tf.boolean_mask(texts, needs_care)
+        if not self._in_text:
+            return [*self._tokenize_parts(texts)]
+        parts = self._in_text.split(texts)
+        return [*parts.join(self._tokenize_parts(parts.texts))]
+
+    def _tokenize_parts(self, texts):
+        """Tokenizes texts without added tokens, except normalized ones; see `ids_and_spans`."""
         if self._strip_accents:
             ordered, sources = self._mark_separator.normalize_with_offsets(texts)
             normalized, positions = self._normalizer.normalize_with_offsets(_sort_marks(ordered))
             begins = tf.gather(sources.row_starts(), ragged.row_numbers(positions))
             sources = positions.with_values(tf.gather(sources.values, begins + positions.values))
             sources = whole_characters(texts, sources)
-            normalized = self._lower_sigma(normalized)
         else:
             normalized, sources = self._normalizer.normalize_with_offsets(texts)
-        tokens = TokenSpans(*self._pieces.tokenize_with_offsets(normalized))
-        tokens = self._replace_long_words(normalized, tokens)
-        return [tokens.ids, *source_spans(tokens.starts, tokens.ends, sources)]
+        lowered = self._lower_sigma(normalized)
+        if self._in_normalized:
+            parts = self._in_normalized.split(self._lower_sigma_to_find(normalized), lowered)
+            tokens = parts.join(self._tokenize_normalized(parts.texts))
+        else:
+            tokens = self._tokenize_normalized(lowered)
+        return TokenSpans(tokens.ids, *source_spans(tokens.starts, tokens.ends, sources))
+
+    def _tokenize_normalized(self, texts):
+        """Tokenizes normalized texts, string [B] -> TokenSpans, in bytes of these."""
+        tokens = TokenSpans(*self._pieces.tokenize_with_offsets(texts))
+        return self._replace_long_words(texts, tokens)
 
     def _replace_long_words(self, normalized, tokens):
         """Returns TokenSpans in which one unknown token replaces each word that is too long.

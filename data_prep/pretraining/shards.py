@@ -120,6 +120,11 @@ class Counts:
             f"wrote    {written}: {self.num_real / self.num_ids:.1%} non-padding "
             f"tokens{masked}{label}",
         ]
+        if sentence_label and self.num_documents == self.num_sentences:
+            lines.append(
+                "note: each document has one sentence, so the pairs of sentences cannot be "
+                "learned; write one sentence per line, and blank lines only between documents"
+            )
         if self.num_predictions_cut:
             lines.append(
                 f"note: `max_predictions_per_seq` is too small for `masked_lm_prob`: "
@@ -179,9 +184,9 @@ def load_tokenizer(vocab_file, lower_case, strip_accents, run):
       run: Shard.run. Each run in a process reads the file once; its contents may change between
         runs.
     """
-    from bert_tf.tokenization import BertTokenizer
+    from bert_tf.tokenization import BertTokenizer, read_added_tokens
 
-    tokenizer = BertTokenizer(vocab_file, lower_case, strip_accents)
+    tokenizer = BertTokenizer(vocab_file, lower_case, strip_accents, read_added_tokens(vocab_file))
     return tokenizer, masking.Vocabulary.from_tokenizer(tokenizer)
 
 

@@ -162,6 +162,7 @@ class Experiment:
             num_warmup_steps=int((num_steps or 0) * settings.tuning.warmup_proportion),
             init_checkpoint=settings.model.init_checkpoint,
             new_variables=self.new_variables,
+            adds_tokens=settings.do_train and settings.added_tokens_file is not None,
         )
 
     def _train(self, run, settings, task, evaluate):

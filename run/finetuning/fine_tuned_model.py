@@ -11,12 +11,12 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.checkpoints import TokenizerFiles, load_pretrained, open_checkpoint
+from bert_tf.checkpoints.saving import write_model
 from bert_tf.checkpoints.training_run import RUN_FILE
 from bert_tf.cli.run_state import snapshot
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.pretrained import write_model
 from bert_tf.techniques.compression.importance import importance, normalize
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS

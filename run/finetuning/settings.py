@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.checkpoints import ModelDirectory
+from bert_tf.checkpoints.tokenizers import add_tokens, read_full_vocabulary
 from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
@@ -17,6 +18,8 @@ from bert_tf.cli.resolution import has_runs
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
+from bert_tf.tokenization.token_files import read_token_list
+from bert_tf.tokenization.vocabulary import count_ids
 from data_prep.tasks import DATA
 from run.techniques.settings import TrainedWeightsSettings
 from run.training.settings import (
@@ -123,6 +126,17 @@ class FineTuningSettings(Settings):
         changeable=True,
         rare=True,
     )
+    added_tokens_file: str | None = setting(
+        None,
+        "Text file with a token per line to add to the vocabulary, such as entity markers or "
+        "domain words. Texts keep them in one piece. They get new rows at the end of the word "
+        "embeddings, with random initial values. Set it again to resume or evaluate the run.",
+        not_with=(
+            "lora_rank; adapters do not train the new rows",
+            "freeze_layers; frozen word embeddings do not train the new rows",
+        ),
+        role=roles.INPUT_FILE,
+    )
     keep_head: bool | None = setting(
         None,
         "With --do_train and --init_checkpoint: load the task head (the last layer) of the "
@@ -183,6 +197,17 @@ class FineTuningSettings(Settings):
                     folder,
                 )
         return "ensemble", self.ensemble[0]
+
+    def add_dependent_values(self):
+        """See Settings. Adds the tokens of `added_tokens_file` to the vocabulary and the config."""
+        if not self.added_tokens_file:
+            return self
+        vocab_file = add_tokens(self.tokenizer.vocab_file, read_token_list(self.added_tokens_file))
+        config = self.model.config
+        size = max(config.vocab_size, count_ids(read_full_vocabulary(vocab_file)))
+        return self.replace_values(
+            {"vocab_file": vocab_file, "config": dataclasses.replace(config, vocab_size=size)}
+        )
 
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do."""

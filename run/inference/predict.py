@@ -31,6 +31,11 @@ def run(settings):
     """
     model = open_model(settings)
     requests = request_files.read(settings.input_file, model.inputs, settings.request_options)
+    # The first request prints the notes about the file, above the progress bar.
+    first = next(requests, None)
+    if first is None:
+        raise InputError(f"`input_file`={settings.input_file}: contains no rows")
+    requests = itertools.chain([first], requests)
     num_rows = num_truncated = 0
     with (
         open_writer(settings.output_file) as write,
@@ -41,8 +46,6 @@ def run(settings):
             num_rows += 1
             num_truncated += row["was_cut"]
             progress.update()
-        if not num_rows:
-            raise InputError(f"`input_file`={settings.input_file}: contains no rows")
     if settings.output_file != STANDARD_OUTPUT:
         note = (
             f"; {num_truncated:,} were too long for the model and were truncated"

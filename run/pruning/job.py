@@ -64,7 +64,14 @@ def run(settings):
     if settings.prune_vocabulary:
         vocabulary = _find_used_ids(settings.prune_vocabulary, tokenizer)
         pieces = [tokenizer.vocabulary[number] for number in vocabulary]
-        opened = settings.replace_values({"vocab_file": write_temporary_vocabulary(pieces)})
+        added_tokens = [
+            dataclasses.replace(token, id=pieces.index(token.content))
+            for token in tokenizer.added_tokens
+            if token.content in pieces
+        ]
+        opened = settings.replace_values(
+            {"vocab_file": write_temporary_vocabulary(pieces, added_tokens)}
+        )
     original = FineTunedModel.open(opened)
     task = original.task
     if settings.num_train_epochs:

@@ -38,6 +38,7 @@ def open_run(
     num_warmup_steps=0,
     init_checkpoint=None,
     new_variables=(),
+    adds_tokens=False,
 ):
     """Creates a run's model and optimizer, and loads the weights.
 
@@ -58,6 +59,7 @@ def open_run(
       init_checkpoint: Path that `load_pretrained` reads to initialize a new run, or None.
       new_variables: Names of variables that keep their initial values even if init_checkpoint
         contains them.
+      adds_tokens: Whether the model may have more word embeddings than init_checkpoint.
 
     Returns:
       Run.
@@ -79,7 +81,7 @@ def open_run(
         )
         for technique in techniques:
             technique.build(run)
-        run.restore(init_checkpoint, new_variables)
+        run.restore(init_checkpoint, new_variables, adds_tokens)
     return run
 
 
@@ -166,7 +168,7 @@ class Run:
         self.init_layers = ()
         self.missing = ()
 
-    def restore(self, init_checkpoint=None, new_variables=()):
+    def restore(self, init_checkpoint=None, new_variables=(), adds_tokens=False):
         """Loads the weights. See `open_run` for the arguments. Call it in the strategy's scope."""
         self._best = BestWeights(self.folder, self.model, writes=self.writes)
         if self.num_steps:
@@ -190,7 +192,11 @@ class Run:
         )
         if not self._manager.restore_or_initialize() and init_checkpoint:
             report = load_pretrained(
-                self.model, init_checkpoint, leave=new_variables, layers=self.init_layers
+                self.model,
+                init_checkpoint,
+                leave=new_variables,
+                layers=self.init_layers,
+                adds_tokens=adds_tokens,
             )
             print(report, file=sys.stderr)
             self.missing = report.missing

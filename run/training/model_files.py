@@ -9,7 +9,7 @@ import re
 from bert_tf import files
 from bert_tf.checkpoints.original import CONFIG_NAME as CONFIG_FILE
 from bert_tf.checkpoints.original import VOCABULARY_NAME
-from bert_tf.checkpoints.tokenizers import save_tokenizer, to_saved_files, to_vocab_txt
+from bert_tf.checkpoints.tokenizers import is_same_vocabulary, save_tokenizer, to_saved_files
 from bert_tf.checkpoints.training_run import RUN_FILE, has_run
 from bert_tf.config import LATER_DEFAULTS, BertConfig
 from bert_tf.errors import InputError
@@ -108,11 +108,7 @@ def _check_config(output_dir, config):
 
 def _check_vocabulary(output_dir, vocab_file):
     existing = os.path.join(output_dir, VOCABULARY_NAME)
-    if (
-        vocab_file
-        and files.at(existing).exists()
-        and read_bytes(existing) != read_bytes(to_vocab_txt(vocab_file))
-    ):
+    if vocab_file and files.at(existing).exists() and not is_same_vocabulary(existing, vocab_file):
         raise InputError(
             f"`vocab_file`={vocab_file}: differs from the vocabulary of the run in `output_dir`, "
             f"{existing}"

@@ -169,3 +169,11 @@ def test_rejected_directories_and_arguments(trained, saved, toy_tokenizer, tmp_p
     ):
         trained.save_pretrained(tmp_path / "run", toy_tokenizer)
     assert checkpoints.ModelDirectory.open(saved).weights_path
+
+
+def test_the_fast_encoder_must_be_imported(reference, monkeypatch):
+    monkeypatch.setattr(models.BertEncoder, "create_fast", None)
+    path = reference / "hf_tiny"
+    with pytest.raises(InputError, match=r"`fast`=True: requires `import bert_tf\.fast`"):
+        models.BertEncoder.from_pretrained(path)
+    assert type(models.BertEncoder.from_pretrained(path, fast=False)) is models.BertEncoder

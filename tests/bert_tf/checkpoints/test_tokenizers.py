@@ -87,11 +87,12 @@ def test_sources_of_the_casing(written, contents, expected):
     assert (found.do_lower_case, found.strip_accents, found.casing_from) == (*expected[:2], source)
 
 
-def test_vocab_txt_takes_precedence_over_tokenizer_json(written):
-    folder = written(tokenizer_json={"normalizer": BERT_NORMALIZER})
-    assert ModelDirectory.open(folder).tokenizer.vocab_file == f"{folder}/tokenizer.json"
-    written(vocab_txt="")
+def test_tokenizer_json_takes_precedence_over_vocab_txt(written, capsys):
+    folder = written(vocab_txt="")
     assert ModelDirectory.open(folder).tokenizer.vocab_file == f"{folder}/vocab.txt"
+    written(tokenizer_json={"normalizer": BERT_NORMALIZER, "model": WORDPIECE})
+    assert ModelDirectory.open(folder).tokenizer.vocab_file == f"{folder}/tokenizer.json"
+    assert "tokenizer.json takes precedence over vocab.txt next to it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

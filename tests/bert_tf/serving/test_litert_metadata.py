@@ -29,7 +29,7 @@ def test_metadata_is_read(path):
     with zipfile.ZipFile(path) as archive:
         assert archive.read("task.json").decode() == metadata.to_json()
     assert path.read_bytes().startswith(GRAPHS)
-    assert litert_metadata.read(path) == (metadata, pieces)
+    assert litert_metadata.read(path) == (metadata, pieces, ())
 
 
 def test_a_file_without_graphs(path):

@@ -182,6 +182,13 @@ def test_labels_from_a_file(load, get_path, tmp_path):
             {"top_k": 9},
             "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm/1",
         ),
+        (
+            "masked_lm",
+            "checkpoint",
+            {"top_k": 10**6},
+            r"`top_k`=1000000: must be at most \d+, the size of the vocabulary$",
+        ),
+        ("squad", "checkpoint", {"top_k": 10**6}, "`top_k`=1000000: must be at most 1000$"),
     ],
 )
 def test_invalid_options(get_path, name, kind, options, message):

@@ -1,5 +1,6 @@
 """Records created on this machine match the original BERT, for any number of shards."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -270,3 +271,15 @@ def test_one_document_is_enough_without_random_parts(tmp_path, write, objective)
         tmp_path, input_file=text, instances=InstanceSettings(objective=objective, dupe_factor=2)
     )
     assert (counts.num_documents, counts.num_records) == (1, 2)
+
+
+def test_a_note_about_documents_of_one_sentence():
+    """Only for objectives with a label for pairs."""
+    counts = shards.Counts(1, 3, 3, 9, num_sequences=3, num_records=3, num_real=9, num_ids=9)
+    note = "note: each document has one sentence, so the pairs of sentences cannot be learned"
+    has_note = [
+        any(line.startswith(note) for line in each.to_lines(InstanceSettings(objective=objective)))
+        for each in (counts, dataclasses.replace(counts, num_sentences=4))
+        for objective in ("sentence_pairs", "sentence_order", "segment_pairs")
+    ]
+    assert has_note == [True, True, False, False, False, False]

@@ -1,6 +1,4 @@
-"""Methods of encoders and task models for Keras.
-
-They create a model from a checkpoint, train it, and save it.
+"""The base class of encoders and task models, which creates a model from a checkpoint and saves it.
 
 Keras saves models in `.keras` files and SavedModels, as the arguments of their constructors.
 """
@@ -8,11 +6,10 @@ Keras saves models in `.keras` files and SavedModels, as the arguments of their 
 from collections.abc import Mapping
 
 import tensorflow as tf
-import tf_keras
 
 from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
-from bert_tf.losses import TOTAL, TotalLoss
+from bert_tf.keras_support import pretrained
 from bert_tf.saved_objects import SavedLayer
 
 OURS = "bert_tf."  # Prefix of the module names of this package.
@@ -134,8 +131,6 @@ class KerasModel:
           bert_tf.errors.InputError: If the directory contains another model, or if an argument does
             not match the model.
         """
-        from bert_tf import pretrained
-
         pretrained.save_model(
             self,
             path,
@@ -178,8 +173,6 @@ class KerasModel:
             do not match, or if `num_labels` is required.
           TypeError: If the constructor does not have an argument.
         """
-        from bert_tf import pretrained
-
         return pretrained.load_model(
             cls,
             path,
@@ -190,65 +183,6 @@ class KerasModel:
             seed=seed,
             **arguments,
         )
-
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
-        """Computes the loss of a batch; called by Keras.
-
-        A TotalLoss, as in `compile(loss=bert_tf.losses.classification_loss)`, reads all outputs and
-        features. On several replicas, it is the loss of the whole batch.
-
-        Args:
-          x: Dict of tensors [B, ...]. Features.
-          y: Labels. For a TotalLoss, a dict of the other features that it reads, or its feature
-            label_ids.
-          y_pred: Dict of tensors. Outputs.
-          sample_weight: Weights of the examples; None for a TotalLoss.
-
-        Returns:
-          float32 scalar.
-        """
-        if self.jit_compile and not getattr(self, "encoder", self).has_static_shapes:
-            raise InputError(
-                "`jit_compile` cannot be used with this encoder, whose shapes depend on the "
-                "values of a batch; create the model with `fast=False`"
-            )
-        if not isinstance(self.loss, TotalLoss):
-            return super().compute_loss(x, y, y_pred, sample_weight)
-        if sample_weight is not None:
-            raise InputError(
-                "`sample_weight` and `class_weight` cannot be used with a loss of bert_tf.losses; "
-                "use a loss of Keras"
-            )
-        features = {**x, **(y if isinstance(y, Mapping) else {"label_ids": y})}
-        replica = tf.distribute.get_replica_context()
-        batch_size = tf.cast(tf.shape(next(iter(x.values())))[0], tf.float32)
-        batch_size, *normalizers = replica.all_reduce(
-            tf.distribute.ReduceOp.SUM, [batch_size, *self.loss.normalizers(features)]
-        )
-        partial_losses = self.loss.partial_losses(y_pred, features, normalizers)
-        # Keras would count their variables among the model's.
-        means = vars(self).setdefault("_loss_means", {})
-        for name, partial_loss in partial_losses.items():
-            if name not in means:
-                means[name] = tf_keras.metrics.Mean(name)
-            means[name].update_state(
-                partial_loss * replica.num_replicas_in_sync, sample_weight=batch_size
-            )
-        return partial_losses[TOTAL]
-
-    def compute_metrics(self, x, y, y_pred, sample_weight):
-        """Returns the values of the metrics; called by Keras.
-
-        Labels that only a TotalLoss reads have no metrics.
-        """
-        if isinstance(self.loss, TotalLoss) and isinstance(y, Mapping):
-            return self.get_metrics_result()
-        return super().compute_metrics(x, y, y_pred, sample_weight)
-
-    @property
-    def metrics(self):
-        """See tf_keras.Model."""
-        return [*vars(self).get("_loss_means", {}).values(), *super().metrics]
 
 
 def _list_layers(model):

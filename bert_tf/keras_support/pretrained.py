@@ -1,60 +1,26 @@
-"""Functions for `from_pretrained` and `save_pretrained`.
-
-They create models and tokenizers from directories, and write models to directories. The classes
-import this module late, since it constructs them.
-"""
+"""`from_pretrained` and `save_pretrained` of encoders and task models."""
 
 import dataclasses
 import inspect
 import os
-import re
 import warnings
 
-from bert_tf import files
 from bert_tf.checkpoints import (
-    FORMATS,
     ModelDirectory,
     TokenizerFiles,
     load_pretrained,
     model_tensors,
-    task_metadata,
 )
 from bert_tf.checkpoints.directory import CONFIG_NAMES
 from bert_tf.checkpoints.huggingface_task import generic_labels
-from bert_tf.checkpoints.original import CHECKPOINT_NAME
+from bert_tf.checkpoints.saving import write_model
 from bert_tf.checkpoints.task_metadata import DEFAULTS
-from bert_tf.checkpoints.tokenizers import save_tokenizer
-from bert_tf.encoder import BertEncoder
 from bert_tf.errors import InputError
-from bert_tf.fast import Fast, FastEncoder
 from bert_tf.saved_objects import set_untracked
 from bert_tf.tasks import KINDS
-from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
-from bert_tf.tokenization import BertTokenizer
-from bert_tf.tokenization.vocabulary import check_casing
+from bert_tf.tasks.metadata import TaskMetadata
 
 ENCODER = "bert/"  # Prefix of the names of its variables.
-# Weights that a reader of a directory could find instead of those of `write_model`.
-_OTHER_WEIGHTS = re.compile(
-    rf"checkpoint|(?!{re.escape(CHECKPOINT_NAME)}\.).*\.index|.*\.(safetensors|bin)"
-)
-
-
-def load_tokenizer(path, lower_case=None, strip_accents=None):
-    """See `BertTokenizer.from_pretrained`."""
-    directory = ModelDirectory.open(path, "path")
-    path = directory.path
-    found = directory.tokenizer
-    if found.vocab_file is None:
-        raise InputError(f"{path}: there is no vocab.txt or tokenizer.json next to this path")
-    if lower_case is None:
-        lower_case = (
-            DEFAULTS["do_lower_case"] if found.do_lower_case is None else found.do_lower_case
-        )
-    if strip_accents is None and lower_case == found.do_lower_case:
-        strip_accents = found.strip_accents
-    check_casing(lower_case, path)
-    return BertTokenizer(directory.vocab_txt, lower_case, strip_accents)
 
 
 def load_model(
@@ -67,11 +33,13 @@ def load_model(
     accepted = inspect.signature(model_class.__init__).parameters
     if num_labels is not None:
         arguments["num_labels"] = num_labels
-    if issubclass(model_class, BertEncoder):
+    encoder_class = getattr(model_class, "encoder_class", None)
+    if encoder_class is None:
         encoder = _create_encoder(model_class, directory, config, fast, dtype, seed, **arguments)
-        _warn_about_missing(load_pretrained(encoder, directory), ())
+        report = load_pretrained(encoder, directory, adds_tokens=config is not None)
+        _warn_about_missing(report, ())
         return encoder
-    encoder = _create_encoder(BertEncoder, directory, config, fast, dtype, seed)
+    encoder = _create_encoder(encoder_class, directory, config, fast, dtype, seed)
     metadata = directory.task
     tensors = directory.checkpoint.tensors
     has_other_task = metadata is not None and metadata.kind != kind.name
@@ -102,7 +70,7 @@ def load_model(
                 "loaded",
                 stacklevel=3,
             )
-    report = load_pretrained(model, directory, leave=leave)
+    report = load_pretrained(model, directory, leave=leave, adds_tokens=config is not None)
     _warn_about_missing(report, expected)
     if metadata and not has_other_task and not leave:
         set_untracked(model, task_metadata=metadata)
@@ -121,15 +89,11 @@ def _create_encoder(encoder_class, directory, config, fast, dtype, seed, **argum
         raise InputError(
             f"is required: there is no {CONFIG_NAMES} next to {directory.path}", "config"
         )
-    if fast and encoder_class is BertEncoder:
-        return FastEncoder(
-            config,
-            Fast(remove_padding=True, last_where_read=True),
-            seed=seed,
-            dtype=dtype,
-            **arguments,
-        )
-    return encoder_class(config, seed=seed, dtype=dtype, **arguments)
+    if not fast or "create_fast" not in vars(encoder_class):
+        return encoder_class(config, seed=seed, dtype=dtype, **arguments)
+    if encoder_class.create_fast is None:
+        raise InputError("requires `import bert_tf.fast`; bert_tf.models imports it", "fast", fast)
+    return encoder_class.create_fast(config, seed=seed, dtype=dtype, **arguments)
 
 
 def _warn_about_missing(report, expected):
@@ -161,7 +125,12 @@ def save_model(model, path, tokenizer, **options):
         os.fspath(path),
         model_tensors(model),
         config,
-        TokenizerFiles(tokenizer.vocab_file, tokenizer.lower_case, tokenizer.strip_accents),
+        TokenizerFiles(
+            tokenizer.vocab_file,
+            tokenizer.lower_case,
+            tokenizer.strip_accents,
+            added_tokens=tokenizer.added_tokens,
+        ),
         metadata,
     )
 
@@ -180,6 +149,8 @@ def _describe_task(model, kind, tokenizer, options):
     )
     pooling = getattr(model, "pooling", None)
     values = {
+        # A directory of Hugging Face does not contain it.
+        "max_seq_length": metadata.max_seq_length or min(DEFAULTS["max_seq_length"], positions),
         "do_lower_case": tokenizer.lower_case,
         "strip_accents": tokenizer.strip_accents,
         "window_pooling": pooling,
@@ -214,29 +185,3 @@ def _describe_task(model, kind, tokenizer, options):
             "window_stride",
         )
     return metadata
-
-
-def write_model(path, tensors, config, tokenizer, metadata=None):
-    """Writes a directory that `bert_tf.load`, `from_pretrained`, and all scripts read.
-
-    All files appear together.
-
-    Args:
-      path: Path of the directory; created if it does not exist. Files of an earlier call are
-        overwritten.
-      tensors: Dict of canonical name to StoredTensor.
-      config: BertConfig.
-      tokenizer: TokenizerFiles.
-      metadata: TaskMetadata of a fine-tuned model, or None.
-
-    Raises:
-      InputError: If the directory contains a model that these files would not replace.
-    """
-    for name in files.at(path).names_if_dir():
-        if _OTHER_WEIGHTS.fullmatch(name) or (name == TASK_FILE and metadata is None):
-            raise InputError(f"{path}: contains another model ({name}); choose another directory")
-    with files.new_files(path) as unfinished:
-        FORMATS["tf1"].write(unfinished, tensors, config)
-        save_tokenizer(unfinished, tokenizer)
-        if metadata:
-            task_metadata.keep(unfinished, metadata)

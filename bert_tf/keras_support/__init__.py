@@ -1,0 +1,1 @@
+"""What Keras asks of models: saving and loading, and `compile` and `fit`."""
