@@ -63,15 +63,7 @@ def run(settings):
     opened = settings
     if settings.prune_vocabulary:
         vocabulary = _find_used_ids(settings.prune_vocabulary, tokenizer)
-        pieces = [tokenizer.vocabulary[number] for number in vocabulary]
-        added_tokens = [
-            dataclasses.replace(token, id=pieces.index(token.content))
-            for token in tokenizer.added_tokens
-            if token.content in pieces
-        ]
-        opened = settings.replace_values(
-            {"vocab_file": write_temporary_vocabulary(pieces, added_tokens)}
-        )
+        opened = settings.replace_values({"vocab_file": _write_pieces(tokenizer, vocabulary)})
     original = FineTunedModel.open(opened)
     task = original.task
     if settings.num_train_epochs:
@@ -109,6 +101,17 @@ def run(settings):
         _Pruning(settings, original, experiment).run(vocabulary)
         if distillation:
             distillation.delete_outputs()
+
+
+def _write_pieces(tokenizer, ids):
+    """Writes the pieces of a BertTokenizer with some IDs, and returns the path of the vocabulary."""
+    pieces = [tokenizer.vocabulary[number] for number in ids]
+    added_tokens = [
+        dataclasses.replace(token, id=pieces.index(token.content))
+        for token in tokenizer.added_tokens
+        if token.content in pieces
+    ]
+    return write_temporary_vocabulary(pieces, added_tokens)
 
 
 def _make_distillation(settings, original, task):
