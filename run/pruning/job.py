@@ -104,7 +104,7 @@ def run(settings):
 
 
 def _write_pieces(tokenizer, ids):
-    """Writes the pieces of a BertTokenizer with some IDs, and returns the path of the vocabulary."""
+    """Writes the pieces of a BertTokenizer that have some IDs; returns the file's path."""
     pieces = [tokenizer.vocabulary[number] for number in ids]
     added_tokens = [
         dataclasses.replace(token, id=pieces.index(token.content))
