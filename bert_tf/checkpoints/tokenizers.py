@@ -56,11 +56,11 @@ def describe_vocabulary_difference(vocab_file, existing):
 
 def _read_lines(vocab_file):
     """Returns the lines of a vocab.txt and its added tokens, a list of bytes."""
-    lines = read_bytes(vocab_file).splitlines()
-    # A vocabulary that is not used can be of other tokens.
+    added = ()
+    # The tokens can be those of a tokenizer.json, which takes precedence over this vocab.txt.
     with contextlib.suppress(InputError):
-        lines += [token.content.encode() for token in read_added_tokens(vocab_file)]
-    return lines
+        added = read_added_tokens(vocab_file)
+    return [*read_bytes(vocab_file).splitlines(), *(token.content.encode() for token in added)]
 
 
 def is_same_vocabulary(path, other):

@@ -63,8 +63,7 @@ def run(settings):
     opened = settings
     if settings.prune_vocabulary:
         vocabulary = _find_used_ids(settings.prune_vocabulary, tokenizer)
-        path = _write_vocabulary(tokenizer, vocabulary)
-        opened = settings.replace_values({"vocab_file": path})
+        opened = settings.replace_values({"vocab_file": _write_pieces(tokenizer, vocabulary)})
     original = FineTunedModel.open(opened)
     task = original.task
     if settings.num_train_epochs:
@@ -102,6 +101,17 @@ def run(settings):
         _Pruning(settings, original, experiment).run(vocabulary)
         if distillation:
             distillation.delete_outputs()
+
+
+def _write_pieces(tokenizer, ids):
+    """Writes the pieces of a BertTokenizer that have some IDs; returns the file's path."""
+    pieces = [tokenizer.vocabulary[number] for number in ids]
+    added_tokens = [
+        dataclasses.replace(token, id=pieces.index(token.content))
+        for token in tokenizer.added_tokens
+        if token.content in pieces
+    ]
+    return write_temporary_vocabulary(pieces, added_tokens)
 
 
 def _make_distillation(settings, original, task):
@@ -325,17 +335,6 @@ def _format_report(entries, metric):
         f"{table}\nheads per layer: {' '.join(map(str, last['heads']))}\n"
         f"neurons per layer: {' '.join(map(str, last['neurons']))}"
     )
-
-
-def _write_vocabulary(tokenizer, ids):
-    """Writes a temporary vocabulary of some IDs of a BertTokenizer; returns its path."""
-    pieces = [tokenizer.vocabulary[id_] for id_ in ids]
-    added_tokens = [
-        dataclasses.replace(token, id=pieces.index(token.content))
-        for token in tokenizer.added_tokens
-        if token.content in pieces
-    ]
-    return write_temporary_vocabulary(pieces, added_tokens)
 
 
 def _find_used_ids(corpus, tokenizer):

@@ -50,8 +50,9 @@ def test_ids_and_offsets_of_directories_are_those_of_transformers(case, tmp_path
         assert plain.ids(text) == ids
         assert plain.ids_and_spans(text) == (ids, starts, ends)
         for id_, offset, start, end in zip(ids, offsets, starts, ends, strict=True):
-            # Spans of transformers exclude accents after a character, and those of a token next to
-            # a CJK character can include this.
+            # Other spans include the accents after a character, and these are often next to them.
+            # They also include a Chinese character next to a token that includes white space: its
+            # normalizer inserts spaces around the character.
             if id_ >= len(VOCABULARY) and not {*"\u0301\u200b\0中国"} & {*text}:
                 assert [start, end] == offset
                 num_added += 1

@@ -1,6 +1,7 @@
 """The training loop, with a model of one weight and results of evaluations that the test sets."""
 
 import csv
+import functools
 import os
 import signal
 import types
@@ -15,7 +16,7 @@ from bert_tf.errors import InputError
 from bert_tf.files.local import Local
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
-from run.training import checkpoints, loop, preemption
+from run.training import checkpoints, loop, preemption, progress
 from run.training.schedule import Phase
 from run.training.settings import StepSettings, TrainingSettings
 
@@ -304,7 +305,9 @@ def test_a_profile_of_some_steps(tmp_path, capsys, steps, rows):
     assert b"ResourceApply" in profile.read_bytes() or b"AssignVariableOp" in profile.read_bytes()
 
 
-def test_the_progress_bar_names_the_compilation(tmp_path, capsys):
+def test_the_progress_bar_names_the_compilation(tmp_path, capsys, monkeypatch):
+    # Also if TQDM_DISABLE=1 is set in the environment.
+    monkeypatch.setattr(progress, "tqdm", functools.partial(progress.tqdm, disable=False))
     run, _ = start(tmp_path)
     train(run, batches)
     assert "0/13 [00:00<?, ?step/s, compiling the first step]" in capsys.readouterr().err
