@@ -21,7 +21,7 @@ from bert_tf.checkpoints.tokenizers import (
     to_vocab_txt,
 )
 from bert_tf.checkpoints.training_run import has_run
-from bert_tf.cli import conditions, paths, roles
+from bert_tf.cli import paths, roles, rules
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
@@ -125,10 +125,10 @@ def _reject_ineffective(settings, explicit, ignored):
         )
     fields = list(settings.fields())
     for name, condition in settings.replaced.items():
-        for term in conditions.parse(condition) if name in explicit else ():
-            if conditions.is_met([term], fields):
+        for term in rules.parse(condition) if name in explicit else ():
+            if rules.is_met([term], fields):
                 raise InputError(
-                    f"has no effect with {conditions.to_text([term])}; omit it",
+                    f"has no effect with {rules.to_text([term])}; omit it",
                     name,
                     explicit[name],
                 )
@@ -269,8 +269,7 @@ def get_value_sources(settings):
         for field, _ in fields
         if field.metadata["source"]
         and (
-            not field.metadata["required"][0]
-            or conditions.is_met(field.metadata["required"][0], fields)
+            not field.metadata["required"][0] or rules.is_met(field.metadata["required"][0], fields)
         )
     }
 

@@ -3,7 +3,7 @@
 import contextlib
 
 from bert_tf import files
-from bert_tf.cli import conditions, paths
+from bert_tf.cli import paths, rules
 from bert_tf.errors import InputError
 from bert_tf.files import folder_for, lock_output
 
@@ -107,10 +107,10 @@ def check_required(settings, *others, without=()):
         condition, exception = field.metadata["required"]
         raise InputError(
             "is required"
-            + (f" with {conditions.to_text(condition)}" if condition else "")
+            + (f" with {rules.to_text(condition)}" if condition else "")
             + (
-                f" without {conditions.to_text(exception)}"
-                if conditions.is_met(exception, fields) is False
+                f" without {rules.to_text(exception)}"
+                if rules.is_met(exception, fields) is False
                 else ""
             ),
             field.name,
@@ -120,7 +120,7 @@ def check_required(settings, *others, without=()):
 def _is_met(field, fields):
     """Returns whether the conditions with which a setting is required are met, or absent."""
     condition, exception = field.metadata["required"]
-    return (not condition or conditions.is_met(condition, fields)) and not conditions.is_met(
+    return (not condition or rules.is_met(condition, fields)) and not rules.is_met(
         exception, fields
     )
 

@@ -11,7 +11,7 @@ bert_tf.cli.resolution computes the value of a field that `setting` does not def
 bert_tf.cli.flags defines the flags of a class and reads them back. This module requires neither
 absl nor TensorFlow.
 
-Rules contain conditions: see bert_tf.cli.conditions. A class whose rules name a setting that
+Rules contain conditions: see bert_tf.cli.rules. A class whose rules name a setting that
 neither it nor its groups have, and that is not in `outer_settings`, is a TypeError.
 """
 
@@ -19,7 +19,7 @@ import dataclasses
 import math
 from typing import ClassVar
 
-from bert_tf.cli import conditions
+from bert_tf.cli import rules
 from bert_tf.errors import InputError
 
 # Bound of integers without their own: sizes and steps are converted to int32.
@@ -90,10 +90,10 @@ def setting(
 def _parse_rules(needs, not_with, required):
     """Returns the metadata for the rules of a field; for the arguments, see `setting`."""
     return {
-        "needs": conditions.parse_all(needs),
-        "not_with": conditions.parse_advice(not_with),
+        "needs": rules.parse_all(needs),
+        "not_with": rules.parse_advice(not_with),
         "is_required": bool(required),
-        "required": conditions.parse_required(required),
+        "required": rules.parse_required(required),
     }
 
 
@@ -152,8 +152,7 @@ class Settings:
             if isinstance(group, Settings):
                 known |= group.values().keys()
         rules = [
-            (name, conditions.parse(text))
-            for name, text in (cls.needs_of_groups | cls.replaced).items()
+            (name, rules.parse(text)) for name, text in (cls.needs_of_groups | cls.replaced).items()
         ]
         for name, field in fields.items():
             if field.metadata:
@@ -273,23 +272,23 @@ def check_rules(settings):
     """Raises InputError if a setting lacks one that it requires, or contradicts another one."""
     fields = list(settings.fields())
     needs_of_groups = {
-        field.name: conditions.parse_all(text)
+        field.name: rules.parse_all(text)
         for group, text in settings.needs_of_groups.items()
         for field, _ in getattr(settings, group).fields()
     }
     for field, value in fields:
-        if not conditions.is_set(field, value):
+        if not rules.is_set(field, value):
             continue
         needs = field.metadata["needs"] + needs_of_groups.get(field.name, ())
-        missing = [terms for terms in needs if conditions.is_met(terms, fields) is False]
+        missing = [terms for terms in needs if rules.is_met(terms, fields) is False]
         if missing:
             raise InputError(
-                f"requires {' and '.join(map(conditions.to_text, missing))}", field.name, value
+                f"requires {' and '.join(map(rules.to_text, missing))}", field.name, value
             )
         for terms, advice in field.metadata["not_with"]:
-            if conditions.is_met(terms, fields):
+            if rules.is_met(terms, fields):
                 raise InputError(
-                    f"cannot be combined with {conditions.to_text(terms)}{advice}",
+                    f"cannot be combined with {rules.to_text(terms)}{advice}",
                     field.name,
                     value,
                 )

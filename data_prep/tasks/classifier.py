@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.cli import conditions, roles
+from bert_tf.cli import roles, rules
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes
@@ -166,7 +166,7 @@ class Settings(TaskSettings):
             custom_names = {
                 field.name
                 for field in dataclasses.fields(cls)
-                if conditions.parse(CUSTOM) in field.metadata["needs"]
+                if rules.parse(CUSTOM) in field.metadata["needs"]
             }
             model_settings = {
                 name: value for name, value in model_settings.items() if name not in custom_names

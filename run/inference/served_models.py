@@ -15,7 +15,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
-from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tasks.metadata import POOLER_OUTPUT, SENTENCE_POOLINGS, TaskMetadata
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
 # The settings with these names.
@@ -103,7 +103,7 @@ class QuestionSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class LabelSettings(Settings):
-    """Properties of a classifier that the directory of a checkpoint might not contain."""
+    """Properties of a model's task that the directory of a checkpoint might not contain."""
 
     labels_file: str | None = setting(
         None,
@@ -117,6 +117,13 @@ class LabelSettings(Settings):
         "text_a and text_b instead of text.",
     )
     multi_label: bool = setting(False, "For classifiers: a text can have several labels.")
+    sentence_pooling: str | None = setting(
+        None,
+        "For encoders: pooling of the last layer's outputs to the embedding of a text, over all "
+        "tokens, including [CLS] and [SEP]. pooler: the pooled output, which is trained for NSP. "
+        "Defaults to the pooling in a directory of sentence-transformers, otherwise to mean.",
+        choices=(*SENTENCE_POOLINGS, POOLER_OUTPUT),
+    )
 
     def read_labels(self):
         """Returns the label names of `labels_file`, a tuple of str; empty without a file."""

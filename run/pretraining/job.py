@@ -15,6 +15,7 @@ from run.pretraining.data import PretrainingData
 from run.pretraining.evaluation import PretrainingEvaluator
 from run.pretraining.phases import get_phases
 from run.training import model_files, strategies
+from run.training.evaluations import NO_EVALUATIONS, EvaluationPlan
 from run.training.loop import lock_run, open_run
 from run.training.results import write_results
 
@@ -61,12 +62,10 @@ def run(settings, techniques=()):
             if training.writes:
                 state.begin()
                 model_files.save_run_files(folder, config, settings.tokenizer)
-            results = training.train(
-                phases,
-                evaluate if settings.eval_steps else None,
-                eval_steps=settings.eval_steps,
-                profiled_steps=settings.profiled_steps,
-            )
+            plan = NO_EVALUATIONS
+            if settings.eval_steps:
+                plan = EvaluationPlan(evaluate, settings.eval_steps)
+            results = training.train(phases, plan, settings.profiled_steps)
             training.finish()
         if settings.do_eval:
             results = results or evaluate()
