@@ -45,7 +45,7 @@ def convert_sentences_to_features(
 
     The first token of a word has its label. A word without tokens, for example one of control
     characters, becomes [UNK]. A word longer than a row is truncated. So each word has its label and
-    its prediction in exactly one place.
+    its prediction in exactly one row.
 
     Args:
       sentences: data_prep.tasks.conll.Sentences.

@@ -160,7 +160,7 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
     num_read = 0
     num_words = 0
     vectors = []
-    places = []
+    word_indices = []
     labels = []
     forms = []
     with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
@@ -172,7 +172,7 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
                 sentence = sentences[row]
                 vectors.append(sentence_embeddings[: len(sentence.words)])
                 for label, *example in _get_examples(sentence, settings.label):
-                    places.append([num_words + word for word in example])
+                    word_indices.append([num_words + word for word in example])
                     labels.append(label)
                     forms.append(sentence.words[example[0]])
                 num_words += len(sentence.words)
@@ -188,7 +188,7 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
             f"{path}: skipped {len(sentences) - num_read:,} sentences longer than "
             f"--max_seq_length={max_seq_length}"
         )
-    return linear_probes.Examples(np.concatenate(vectors), np.array(places), labels), forms
+    return linear_probes.Examples(np.concatenate(vectors), np.array(word_indices), labels), forms
 
 
 def _read_sentences(path, settings):

@@ -62,23 +62,23 @@ def read_questions(settings, kind):
     return questions
 
 
-def _parse_line(text, kind, place, source=""):
-    """Returns the Question of a text and others after ` ||| `; `place`: For error messages."""
+def _parse_line(text, kind, where, source=""):
+    """Returns the Question of a text and others after ` ||| `; `where`: For error messages."""
     if kind == MultipleChoice.name:
         first, *others = text.split(SEPARATOR)
         if len(others) < 2:
             raise InputError(
-                f"{place}: multiple choice requires the text and at least two choices, separated "
+                f"{where}: multiple choice requires the text and at least two choices, separated "
                 "by ` ||| `"
             )
         return Question(first, choices=tuple(others), source=source)
     first, second = split_pair(text)
     if kind == SpanLabeler.name and second is None:
         raise InputError(
-            f"{place}: a span labeler reads a question and its context, separated by ` ||| `"
+            f"{where}: a span labeler reads a question and its context, separated by ` ||| `"
         )
     if kind == TokenClassifier.name and second is not None:
-        raise InputError(f"{place}: a token classifier reads a single text, without ` ||| `")
+        raise InputError(f"{where}: a token classifier reads a single text, without ` ||| `")
     return Question(first, second, source=source)
 
 
@@ -125,9 +125,9 @@ def read_classifier(data):
       InputError: If the data are invalid or have no answers.
     """
     examples = data.examples("dev")
-    for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
-        text_b = examples.text_b[place] if examples.text_b else None
-        names, right = _find_labels(data, examples.labels[place])
+    for index, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
+        text_b = examples.text_b[index] if examples.text_b else None
+        names, right = _find_labels(data, examples.labels[index])
         yield Question(text_a, text_b, expected=", ".join(names), source=guid, right=right)
 
 

@@ -239,10 +239,10 @@ class _Pruning:
                 settings.importance_examples, settings.training.random_seed
             )
             retained = []
-            for place, (units, fraction) in enumerate(
+            for index, (units, fraction) in enumerate(
                 zip(importances, (settings.keep_heads, settings.keep_neurons), strict=True)
             ):
-                total = sum(sizes[place] for sizes in self.original.config.layer_sizes)
+                total = sum(sizes[index] for sizes in self.original.config.layer_sizes)
                 # Of the original model, after this round.
                 fraction = 1 - (1 - fraction) * (number / settings.rounds)
                 retained.append(most_important(units, round(fraction * total)))

@@ -35,10 +35,10 @@ def check_directory(output_dir, config, tokenizer):
       config, tokenizer: See `check_run_files`.
     """
     has_begun = has_started(output_dir)
-    place = files.at(output_dir)
-    if not place.is_dir() or (has_begun and has_run(output_dir)):
+    entry = files.at(output_dir)
+    if not entry.is_dir() or (has_begun and has_run(output_dir)):
         return
-    names = place.names()
+    names = entry.names()
     weights = next(
         (
             name
