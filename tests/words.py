@@ -28,7 +28,8 @@ ERRORS_HOME = "bert_tf/errors.py"  # Writes the arguments of messages.
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _IDIOM = re.compile(r"\b(in|took|takes?|taken|taking)\s+place\b", re.IGNORECASE)
 _PLACE = re.compile(r"\bplaces?\b", re.IGNORECASE)
-_ARGUMENT = re.compile(r"`\w*`?")
+# The argument of a message that is about it alone: "`name`=value: ", or "`name` must ...".
+_ARGUMENT = re.compile(r"`(\w+`(=| (?!and|or)).*)?$", re.DOTALL)
 
 
 class Finding(NamedTuple):
@@ -67,7 +68,9 @@ def _is_place(token):
 
 def _has_backquotes(call):
     """Returns whether a call creates an InputError whose message begins with an argument."""
-    if not (isinstance(call.func, ast.Name) and call.func.id == "InputError" and call.args):
+    if not (isinstance(call.func, ast.Name) and call.func.id == "InputError"):
+        return False
+    if len(call.args) != 1:
         return False
     message = call.args[0]
     first = message.values[0] if isinstance(message, ast.JoinedStr) else message

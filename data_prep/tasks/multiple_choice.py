@@ -36,7 +36,7 @@ QUESTIONS_FILE = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(TaskSettings):
+class MultipleChoiceSettings(TaskSettings):
     """Data: questions with several choices."""
 
     kind: ClassVar = "multiple_choice"
@@ -71,15 +71,13 @@ class MultipleChoiceData(TaskData):
     Examples are data_prep.tasks.datasets.Examples, whose `text_b` is a list of choices.
     """
 
-    Settings = Settings
+    settings_class = MultipleChoiceSettings
 
     def _read_examples(self, split):
         path = getattr(self.settings, f"{split}_file")
         questions = READERS[self.settings.data_format](path, has_labels=split != "test")
         if questions.labels is None and split != "test":
-            raise InputError(
-                f"`{split}_file`={path}: contains no answers, or not for each question"
-            )
+            raise InputError("contains no answers, or not for each question", f"{split}_file", path)
         return questions
 
     def read(self, split, tokenizer):

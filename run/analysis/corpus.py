@@ -46,7 +46,7 @@ def run(settings):
     fine_tuned = FineTunedModel.open(settings) if settings.importance_examples else None
     observer = Observer(settings)
     if not any(True for _ in reading.read_texts(settings.input_file, settings.treebank)):
-        raise InputError(f"`input_file`={settings.input_file}: contains no text")
+        raise InputError("contains no text", "input_file", settings.input_file)
     dependencies = None
     if settings.treebank:  # An error must not come after hours.
         names = dict.fromkeys(

@@ -180,8 +180,10 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
             bar.update(len(rows))
     if not labels:
         raise InputError(
-            f"`{argument}`={path}: contains no sentence of at most "
-            f"`max_seq_length`={max_seq_length} tokens with labeled words"
+            f"contains no sentence of at most `max_seq_length`={max_seq_length} tokens with "
+            "labeled words",
+            argument,
+            path,
         )
     if num_read < len(sentences):
         print(
@@ -218,7 +220,9 @@ def _read_sentences(path, settings):
     labels = {tag for sentence in sentences for tag in sentence.tags}
     if settings.label == "spans" and not conll.are_entity_labels(labels):
         raise InputError(
-            f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER"
+            f"the labels of {path} are not entity labels such as O, B-PER, and I-PER",
+            "label",
+            "spans",
         )
     num_words = np.cumsum([len(sentence.words) for sentence in sentences])
     return sentences[: max(1, np.searchsorted(num_words, MAX_WORDS, side="right"))]

@@ -58,7 +58,7 @@ def read_questions(settings, kind):
         if line.strip()
     ]
     if not questions:
-        raise InputError(f"`input_file`={path}: contains no text")
+        raise InputError("contains no text", "input_file", path)
     return questions
 
 
@@ -100,7 +100,7 @@ def find_wrong_predictions(settings, observer):
         raise InputError(
             f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one"
         )
-    task = DATA[kind].Settings.from_model(
+    task = DATA[kind].settings_class.from_model(
         ModelDirectory.open(checkpoint).run_settings, settings.data.values()
     )
     roles.check(task, TuningSettings(do_eval=True))
@@ -147,7 +147,7 @@ def read_span_labeler(data):
     for example in data.examples("dev"):
         if example.answers is None:
             raise InputError(
-                f"`predict_file`={data.settings.predict_file}: contains no answers to compare with"
+                "contains no answers to compare with", "predict_file", data.settings.predict_file
             )
         yield Question(
             example.question_text,

@@ -227,8 +227,9 @@ class FineTuningSettings(Settings):
             and files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
         ):
             raise InputError(
-                f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or "
-                "choose another directory"
+                "contains a search; set `search` to resume it, or choose another directory",
+                "output_dir",
+                output_dir,
             )
 
     @property
@@ -311,8 +312,10 @@ class FineTuningSettings(Settings):
         steps = int(num_examples / batch_size * num_epochs)
         if steps < 1:
             raise InputError(
-                f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples "
-                "do not fill one batch; set a smaller batch size"
+                f"{num_epochs} epochs of {num_examples} examples do not fill one batch; set a "
+                "smaller batch size",
+                "train_batch_size",
+                batch_size,
             )
         return steps
 
@@ -415,7 +418,9 @@ class FineTunedSettings(Settings):
                 "init_checkpoint",
                 checkpoint,
             )
-        task = DATA[metadata.kind].Settings.from_model(directory.run_settings, self.data.values())
+        task = DATA[metadata.kind].settings_class.from_model(
+            directory.run_settings, self.data.values()
+        )
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
 
     def choose_tuning(self):

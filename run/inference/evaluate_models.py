@@ -180,7 +180,7 @@ def _open_saved_model(path):
     def answer(features):
         length = features["input_ids"].shape[-1]
         if length > (static_length or length):
-            raise InputError(f"`max_seq_length`={length}: the export requires {static_length}")
+            raise InputError(f"the export requires {static_length}", "max_seq_length", length)
         missing = (static_length or length) - length
         outputs = loaded.signatures["ids"](
             **{

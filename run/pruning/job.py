@@ -126,8 +126,9 @@ def _make_distillation(settings, original, task):
     check_sizes(losses, config, config)
     if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(
-            f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with "
-            "the teacher's; set it to 0"
+            "pruned heads cannot be compared with the teacher's; set it to 0",
+            "attention_weight",
+            losses.attention_weight,
         )
     return TaskDistillation(losses, Teacher(path, task.metadata, config), config, task)
 

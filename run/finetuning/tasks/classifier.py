@@ -20,7 +20,7 @@ class ClassifierTask(Task):
     """See Task."""
 
     data_class = ClassifierData
-    kind = ClassifierData.Settings.kind
+    kind = ClassifierData.settings_class.kind
 
     @property
     def _dataset(self):
