@@ -125,13 +125,10 @@ def _reject_ineffective(settings, explicit, ignored):
         )
     fields = list(settings.fields())
     for name, condition in settings.replaced.items():
-        for term in rules.parse(condition) if name in explicit else ():
-            if rules.is_met([term], fields):
-                raise InputError(
-                    f"has no effect with {rules.to_text([term])}; omit it",
-                    name,
-                    explicit[name],
-                )
+        if name in explicit and rules.to_condition(condition).is_met(fields):
+            raise InputError(
+                f"has no effect with {rules.to_condition(condition)}; omit it", name, explicit[name]
+            )
 
 
 def _check_explicit_vocabulary(explicit, model_files):
@@ -186,7 +183,7 @@ def _check_weights(settings, sources, explicit, model_files):
     required = [
         field.name
         for field, _ in settings.fields()
-        if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY
+        if rules.find_required(field) and sources.get(field.name) == VOCABULARY
     ]
     if (
         name in values
@@ -264,14 +261,12 @@ def get_value_sources(settings):
       Dict of setting -> CONFIG, VOCABULARY, or CASING.
     """
     fields = list(settings.fields())
-    return {
-        field.name: field.metadata["source"]
-        for field, _ in fields
-        if field.metadata["source"]
-        and (
-            not field.metadata["required"][0] or rules.is_met(field.metadata["required"][0], fields)
-        )
-    }
+    sources = {}
+    for field, _ in fields:
+        rule = rules.find_required(field)
+        if field.metadata["source"] and (rule is None or rule.is_relevant(fields)):
+            sources[field.name] = field.metadata["source"]
+    return sources
 
 
 def read_config(bert_config_file, longest_sequence=0):

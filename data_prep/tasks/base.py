@@ -8,10 +8,12 @@ import dataclasses
 import sys
 from typing import ClassVar
 
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings
 from bert_tf.errors import InputError
 
-TRAINS = "do_train without unlabeled_file"  # Condition under which training data are required.
+# Rule of training data.
+TRAINS = Required(when="do_train", unless="unlabeled_file")
 # Settings that name data.
 ALL_DATA = (
     "task_name",

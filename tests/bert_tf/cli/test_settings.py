@@ -9,6 +9,7 @@ import pytest
 from absl import flags as absl_flags
 
 from bert_tf.cli import flags, usage
+from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from tests import reference_page
@@ -33,11 +34,20 @@ class Toy(Settings):
 class Chest(Settings):
     chest_size: int = setting(2, "Toys.", lower=1)
     chest_train: bool = setting(False, "Train.")
-    chest_steps: int | None = setting(None, "Steps.", needs=("chest_train", "toy_kind=fancy"))
-    chest_search: bool = setting(
-        False, "Search.", not_with=("toy_rate; set `toy_rates`", "toy_seed or toy_shift")
+    chest_steps: int | None = setting(
+        None, "Steps.", rules=[Needs("chest_train"), Needs(equals("toy_kind", "fancy"))]
     )
-    chest_rates: tuple[float, ...] = setting((1.0,), "Rates.", needs="chest_search or chest_steps")
+    chest_search: bool = setting(
+        False,
+        "Search.",
+        rules=[
+            NotWith("toy_rate", advice="set `toy_rates`"),
+            NotWith(any_of("toy_seed", "toy_shift")),
+        ],
+    )
+    chest_rates: tuple[float, ...] = setting(
+        (1.0,), "Rates.", rules=[Needs(any_of("chest_search", "chest_steps"))]
+    )
     toy: Toy = dataclasses.field(default_factory=lambda: Toy(toy_count=7))
 
     def check(self):
@@ -201,7 +211,7 @@ class Rare(Settings):
     rare = True
 
     odd: int = setting(3, "Number of odd things.")
-    path: str | None = setting(None, "Path of the output. It must not exist.", required=True)
+    path: str | None = setting(None, "Path of the output. It must not exist.", rules=[Required()])
 
 
 @dataclasses.dataclass(frozen=True)
