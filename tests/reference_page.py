@@ -14,7 +14,7 @@ import pathlib
 import re
 import textwrap
 
-from bert_tf.cli.rules import find_required
+from bert_tf.cli.rules import describe, find_required
 from bert_tf.cli.usage import get_title
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -191,7 +191,6 @@ def read_docstring(module):
 
 def write_flag(field, default):
     """Returns the row of a flag, from the dataclasses.Field of its setting."""
-    metadata = field.metadata
     if isinstance(default, tuple):
         default = ",".join(map(str, default))
     required = find_required(field)
@@ -201,7 +200,7 @@ def write_flag(field, default):
         default = "none"
     else:
         default = f"`{default}`"
-    help_text = re.sub(r"([|*<>])", r"\\\1", re.sub(r"`(\w+)`", r"--\1", metadata["help"]))
+    help_text = re.sub(r"([|*<>])", r"\\\1", re.sub(r"`(\w+)`", r"--\1", describe(field)))
     return f"| `--{field.name}` | {describe_type(field)} | {default} | {help_text} |"
 
 

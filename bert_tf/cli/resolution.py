@@ -22,6 +22,7 @@ from bert_tf.checkpoints.tokenizers import (
 )
 from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli import paths, roles, rules
+from bert_tf.cli.settings import check_rules
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
@@ -71,9 +72,9 @@ def resolve(settings, explicit, model_files, announce):
       and `served_task` (the TaskMetadata with which a job serves a model).
 
     Raises:
-      InputError: If a setting is required; if a path is invalid; or if a file next to a checkpoint
-        is corrupted, contradicts another, or describes a model or tokenizer that this project does
-        not support.
+      InputError: If a setting is required; if values from files violate a rule; if a path is
+        invalid; or if a file next to a checkpoint is corrupted, contradicts another, or describes a
+        model or tokenizer that this project does not support.
     """
     ignored = settings.checkpoint_only if settings.exported_model else frozenset()
     _reject_ineffective(settings, explicit, ignored)
@@ -102,6 +103,7 @@ def resolve(settings, explicit, model_files, announce):
     settings = settings.add_file_values().replace_values(
         {name: value for name, value in settings.values().items() if name in explicit}
     )
+    check_rules(settings)
     roles.check(settings, without=ignored)
     settings = _add_config(settings, sources, explicit, model_files).add_dependent_values()
     for group in settings.groups():

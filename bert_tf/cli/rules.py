@@ -154,6 +154,18 @@ def find_required(field):
     return next(iter(find_rules(field, Required)), None)
 
 
+def describe(field):
+    """Returns the help text of a dataclasses.Field with the settings that it requires.
+
+    A text that begins with "With" names them itself.
+    """
+    text = field.metadata["help"]
+    needs = [str(rule.condition) for rule in find_rules(field, Needs)]
+    if not needs or text.startswith("With "):
+        return text
+    return f"{text} Requires {' and '.join(needs)}."
+
+
 def is_set(field, value):
     """Returns whether a value is neither the default nor empty."""
     return value != field.default and value != ""

@@ -83,7 +83,8 @@ def setting(
 class Settings:
     """Values that belong together.
 
-    Raises InputError if a value is out of its bounds or violates a rule.
+    Raises InputError if a value is out of its bounds. `check_rules` checks the rules, which can
+    refer to settings of other groups.
 
     Attributes:
       always_required: Names of settings of shared groups that this job requires.
@@ -152,7 +153,6 @@ class Settings:
         for field in dataclasses.fields(self):
             if field.metadata:
                 _check_bounds(field, getattr(self, field.name))
-        check_rules(self)
         self.check()
 
     def check(self):

@@ -5,7 +5,7 @@ import re
 import shutil
 import textwrap
 
-from bert_tf.cli.rules import find_required
+from bert_tf.cli.rules import describe, find_required
 
 WIDEST = 110  # Maximum number of characters of a line.
 REQUIRED = "Required"
@@ -54,7 +54,7 @@ def get_title(group):
 def _describe(field, value, width, is_full):
     """Returns the lines about the flag of a setting."""
     metadata = field.metadata
-    text = re.sub(r"`(\w+)`", r"--\1", metadata["help"])
+    text = re.sub(r"`(\w+)`", r"--\1", describe(field))
     if not is_full:
         first, *others = re.split(r"(?<=[^.]\.)\s+(?=[A-Z])", text)
         text = " ".join(

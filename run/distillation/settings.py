@@ -54,7 +54,7 @@ class DistillationSettings(FineTuningSettings):
         None,
         "File of texts whose teacher outputs replace the training data. For classifiers: one text "
         "per line, or two separated by a tab. For other tasks: a file like --train_file, whose "
-        "labels or answers are optional and ignored. Requires --label_weight=0.",
+        "labels or answers are optional and ignored.",
         rules=[Needs(equals("label_weight", 0.0))],
         role=roles.INPUT_FILE,
     )

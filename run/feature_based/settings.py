@@ -10,7 +10,7 @@ from typing import ClassVar
 from bert_tf.cli import roles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, equals
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import Settings, check_rules, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
@@ -168,6 +168,12 @@ class FeatureBasedSettings(Settings):
     @property
     def task(self):
         """The settings of run_classifier's or run_tagger's task."""
+        task = self._make_task()
+        check_rules(task)
+        return task
+
+    def _make_task(self):
+        """Returns the settings of `task`, whose rules are not checked."""
         values = {name: value for name, value in self.values().items() if value is not None}
         if self.task_name:
             return classifier.Settings().replace_values(values)

@@ -64,15 +64,14 @@ class TuningSettings(Settings):
     eval_steps: int | None = setting(
         None,
         "Number of training steps between evaluations. The weights with the best score go to "
-        "OUTPUT_DIR/best, and are used to evaluate and predict. Requires --do_eval.",
+        "OUTPUT_DIR/best, and are used to evaluate and predict.",
         lower=1,
         rules=[Needs("do_eval")],
         changeable=True,
     )
     early_stopping_evals: int | None = setting(
         None,
-        "Number of evaluations without improvement after which to stop training. Requires "
-        "--eval_steps.",
+        "Number of evaluations without improvement after which to stop training.",
         lower=1,
         rules=[Needs("eval_steps")],
         changeable=True,
@@ -151,7 +150,7 @@ class FineTuningSettings(Settings):
         "Train with every combination of --search_batch_sizes, --search_learning_rates, and "
         "--search_epochs, in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights "
         "with the best score on the development data to OUTPUT_DIR, and writes a table of all "
-        "combinations to OUTPUT_DIR/search. Requires --do_train and --do_eval.",
+        "combinations to OUTPUT_DIR/search.",
         rules=[
             Needs("do_train"),
             Needs("do_eval"),

@@ -176,7 +176,7 @@ class PretrainingSettings(Settings):
     eval_steps: int | None = setting(
         None,
         "Number of training steps between evaluations, whose results go to eval_log.csv and "
-        "loss.png. Requires --do_train and --do_eval.",
+        "loss.png.",
         lower=1,
         rules=[Needs("do_train"), Needs("do_eval")],
         changeable=True,

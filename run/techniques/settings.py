@@ -31,7 +31,7 @@ class TrainedWeightsSettings(Settings):
     freeze_layers: int | None = setting(
         None,
         "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the "
-        "embeddings. Saves time and memory. By default, trains all layers. Requires --do_train.",
+        "embeddings. Saves time and memory. By default, trains all layers.",
         lower=0,
         rules=[Needs("do_train")],
     )
