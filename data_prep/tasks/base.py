@@ -8,10 +8,12 @@ import dataclasses
 import sys
 from typing import ClassVar
 
-from bert_tf.cli.settings import Settings
+from bert_tf.cli.rules import Required
+from bert_tf.cli.settings import Settings, check_rules
 from bert_tf.errors import InputError
 
-TRAINS = "do_train without unlabeled_file"  # Condition under which training data are required.
+# Rule of training data.
+TRAINS = Required(when="do_train", unless="unlabeled_file")
 # Settings that name data.
 ALL_DATA = (
     "task_name",
@@ -67,7 +69,9 @@ class TaskSettings(Settings):
             if not isinstance(value, dict) and name not in set(cls.data) - {"task_name"}
         } | data
         names = [field.name for field in dataclasses.fields(cls)]
-        return cls(**{name: values[name] for name in names if name in values})
+        settings = cls(**{name: values[name] for name in names if name in values})
+        check_rules(settings)
+        return settings
 
 
 class TaskData(abc.ABC):

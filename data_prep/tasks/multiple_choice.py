@@ -22,6 +22,7 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.cli import paths, roles
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
@@ -43,18 +44,18 @@ class MultipleChoiceSettings(TaskSettings):
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
     train_file: str | None = setting(
-        None, f"{QUESTIONS_FILE}. Required with --do_train.", required=TRAINS, role=roles.INPUT_PATH
+        None, f"{QUESTIONS_FILE}. Required with --do_train.", rules=[TRAINS], role=roles.INPUT_PATH
     )
     dev_file: str | None = setting(
         None,
         f"{QUESTIONS_FILE}. Required with --do_eval.",
-        required="do_eval",
+        rules=[Required(when="do_eval")],
         role=roles.INPUT_PATH,
     )
     test_file: str | None = setting(
         None,
         f"{QUESTIONS_FILE}. Required with --do_predict.",
-        required="do_predict",
+        rules=[Required(when="do_predict")],
         role=roles.INPUT_PATH,
     )
     data_format: str = setting(

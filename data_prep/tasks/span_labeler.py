@@ -10,6 +10,7 @@ import random
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Needs, NotWith, Required, any_of
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
@@ -29,14 +30,14 @@ class SpanLabelerSettings(TaskSettings):
     train_file: str | None = setting(
         None,
         "SQuAD JSON to train on, such as train-v1.1.json. Required with --do_train.",
-        required=TRAINS,
+        rules=[TRAINS],
         role=roles.INPUT_FILE,
     )
     predict_file: str | None = setting(
         None,
         "SQuAD JSON to evaluate and predict, such as dev-v1.1.json or test-v1.1.json. Required "
         "with --do_eval and --do_predict.",
-        required="do_eval or do_predict",
+        rules=[Required(when=any_of("do_eval", "do_predict"))],
         role=roles.INPUT_FILE,
     )
     doc_stride: int = setting(
@@ -66,15 +67,14 @@ class SpanLabelerSettings(TaskSettings):
         0.0,
         "With --version_2_with_negative: a question has no answer if the score of no answer "
         "exceeds the score of the best answer by more than this.",
-        needs="version_2_with_negative",
-        not_with="use_best_threshold",
+        rules=[Needs("version_2_with_negative"), NotWith("use_best_threshold")],
         changeable=True,
     )
     use_best_threshold: bool = setting(
         False,
         "Use the threshold with the best F1 on --predict_file instead of "
         "--null_score_diff_threshold. Only for development data.",
-        needs="version_2_with_negative",
+        rules=[Needs("version_2_with_negative")],
         changeable=True,
         rare=True,
     )
@@ -83,7 +83,7 @@ class SpanLabelerSettings(TaskSettings):
         "squad: the official evaluation. korquad: KorQuAD's evaluation, whose F1 counts "
         "characters.",
         choices=("squad", "korquad"),
-        not_with="version_2_with_negative",
+        rules=[NotWith("version_2_with_negative")],
         changeable=True,
         rare=True,
     )

@@ -6,6 +6,7 @@ import sys
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
@@ -27,15 +28,18 @@ class TokenClassifierSettings(TaskSettings):
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
     train_file: str | None = setting(
-        None, f"{WORDS_FILE}. Required with --do_train.", required=TRAINS, role=roles.INPUT_FILE
+        None, f"{WORDS_FILE}. Required with --do_train.", rules=[TRAINS], role=roles.INPUT_FILE
     )
     dev_file: str | None = setting(
-        None, f"{WORDS_FILE}. Required with --do_eval.", required="do_eval", role=roles.INPUT_FILE
+        None,
+        f"{WORDS_FILE}. Required with --do_eval.",
+        rules=[Required(when="do_eval")],
+        role=roles.INPUT_FILE,
     )
     test_file: str | None = setting(
         None,
         f"{WORDS_FILE}. Required with --do_predict.",
-        required="do_predict",
+        rules=[Required(when="do_predict")],
         role=roles.INPUT_FILE,
     )
     token_column: int = setting(

@@ -106,13 +106,12 @@ class Observer:
 
     def __init__(self, settings):
         checkpoint = settings.model.init_checkpoint
+        directory = ModelDirectory.open(checkpoint)
         kind = settings.served_task.kind
         if not settings.model_files.task_metadata:
-            kind = detect_kind(checkpoint, settings.config)
+            kind = detect_kind(directory, settings.config)
         # Not in task.json.
-        may_be_none = bool(
-            ModelDirectory.open(checkpoint).run_settings.get("version_2_with_negative")
-        )
+        may_be_none = bool(directory.run_settings.get("version_2_with_negative"))
         metadata = dataclasses.replace(
             settings.served_task,
             kind=kind,

@@ -12,6 +12,7 @@ from bert_tf.cli import roles
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
+from bert_tf.cli.rules import Needs, NotWith, equals
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
@@ -28,7 +29,7 @@ from run.pretraining.settings import PretrainingSettings
 from run.techniques.settings import LossSettings, StudentSettings, Teacher
 from run.training.settings import DeviceSettings
 
-MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
+MIXED = "the student's layers are mixed with the teacher's and cannot be compared"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +54,8 @@ class DistillationSettings(FineTuningSettings):
         None,
         "File of texts whose teacher outputs replace the training data. For classifiers: one text "
         "per line, or two separated by a tab. For other tasks: a file like --train_file, whose "
-        "labels or answers are optional and ignored. Requires --label_weight=0.",
-        needs="label_weight=0.0",
+        "labels or answers are optional and ignored.",
+        rules=[Needs(equals("label_weight", 0.0))],
         role=roles.INPUT_FILE,
     )
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
@@ -66,7 +67,10 @@ class DistillationSettings(FineTuningSettings):
         "steps. Requires equal hidden sizes, and excludes losses of inner layers.",
         lower=0,
         upper=1,
-        not_with=(*(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"),
+        rules=[
+            *(NotWith(f"{name}_weight", advice=MIXED) for name in INNER),
+            NotWith("recompute_activations"),
+        ],
     )
     keep_answers: bool = setting(
         True,
@@ -79,7 +83,7 @@ class DistillationSettings(FineTuningSettings):
         "Directory for the outputs of one teacher, reused by later runs; each combination of data "
         "and settings has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script "
         "deletes after the runs.",
-        needs="keep_answers=true",
+        rules=[Needs(equals("keep_answers", True))],
         role=roles.CACHE_FOLDER,
     )
     taught_by: Teacher | None = dataclasses.field(default=None, compare=False, repr=False)

@@ -10,6 +10,7 @@ from bert_tf.checkpoints import task_metadata
 from bert_tf.cli import paths, resolution, roles
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.rules import Needs
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -97,7 +98,7 @@ class QuestionSettings(Settings):
         0.0,
         "With --version_2_with_negative: the answer is '' if the score of no answer exceeds the "
         "score of the best answer by more than this.",
-        needs="version_2_with_negative",
+        rules=[Needs("version_2_with_negative")],
     )
 
 

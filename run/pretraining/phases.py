@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 import math
 
+from bert_tf.cli.settings import check_rules
 from bert_tf.errors import InputError
 from run.training.schedule import Phase
 
@@ -71,7 +72,7 @@ def _parse_phase(text, settings):
         for name in ("input_file", "eval_input_file")
     }
     try:
-        return fraction, dataclasses.replace(
+        phase = dataclasses.replace(
             settings,
             max_seq_length=length,
             max_predictions_per_seq=predictions,
@@ -79,5 +80,7 @@ def _parse_phase(text, settings):
             training=dataclasses.replace(settings.training, train_batch_size=batch_size),
             phases=None,
         )
+        check_rules(phase)
     except InputError as error:  # It is about a setting that `phases` replaces.
         raise InputError(f"`phases`: {text!r}: {error}") from error
+    return fraction, phase
