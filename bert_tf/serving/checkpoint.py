@@ -48,7 +48,7 @@ def load_model(path, **options):
         features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
         return TokenOutputs(
             sequence_output=tf.cast(encoder(features)["sequence_output"], tf.float32),
-            input_mask=features["input_mask"],
+            token_mask=features["input_mask"],
             was_cut=was_cut,
         )
 

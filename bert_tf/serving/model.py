@@ -19,7 +19,7 @@ class TokenOutputs(typing.NamedTuple):
     """The encoder's outputs for texts."""
 
     sequence_output: np.ndarray  # float32 [B, S, H].
-    input_mask: np.ndarray  # int [B, S]. 1 for tokens, 0 for padding.
+    token_mask: np.ndarray  # int [B, S]. 1 for tokens, 0 for padding.
     was_cut: np.ndarray  # bool [B]. Whether a text was truncated.
 
 
@@ -150,7 +150,7 @@ class LoadedModel:
     def _pool(self, outputs):
         return pool_tokens(
             outputs.sequence_output,
-            outputs.input_mask,
+            outputs.token_mask,
             self.metadata.sentence_pooling or "mean",
             self.metadata.normalize,
         )[:, : self.metadata.truncate_dim]

@@ -9,7 +9,7 @@ class ServedEncoder(Servable):
     """A BertEncoder that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
     In addition to "was_cut", it returns "pooled_output" float32 [B, H], if there is a pooler;
-    "sequence_output" float32 [B, S, H], valid where "input_mask" int32 [B, S] is 1; "pieces" string
+    "sequence_output" float32 [B, S, H], valid where "token_mask" int32 [B, S] is 1; "pieces" string
     [B, S], the WordPiece tokens. A model of sentence-transformers also returns "sentence_embedding"
     float32 [B, H].
     """
@@ -40,7 +40,7 @@ class ServedEncoder(Servable):
             )[:, : self.metadata.truncate_dim]
         return {
             **outputs,
-            "input_mask": features["input_mask"],
+            "token_mask": features["input_mask"],
             "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"]),
         }
 

@@ -27,7 +27,7 @@ def answer(metadata, tokenizer, buckets, *texts):
     pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
     response = {
         "sequence_output": sequence,
-        "input_mask": mask,
+        "token_mask": mask,
         "pieces": pieces,
         "was_cut": were_cut(rows),
     }

@@ -32,5 +32,5 @@ class Encoder(Kind):
             None,
         )
         if vectors is None:
-            vectors = pool_tokens(outputs["sequence_output"], outputs["input_mask"])
+            vectors = pool_tokens(outputs["sequence_output"], outputs["token_mask"])
         return [{"vector": round_for_json(vector)} for vector in vectors]

@@ -23,7 +23,7 @@ def make_toy_model():
         size = len(texts["text"])
         return {
             "sequence_output": np.ones([size, 3, 2], np.float32),
-            "input_mask": np.ones([size, 3], np.int32),
+            "token_mask": np.ones([size, 3], np.int32),
             "was_cut": np.array([len(text) > 3 for text in texts["text"]], bool),
         }
 

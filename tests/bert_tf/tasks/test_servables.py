@@ -67,7 +67,7 @@ def test_encoder(servables, toy_tokenizer):
     response = respond(servables["encoder"], REQUESTS["encoder"])
     assert_near(response["pooled_output"], expected["pooled_output"])
     mask = features["input_mask"].numpy()
-    np.testing.assert_array_equal(response["input_mask"], mask)
+    np.testing.assert_array_equal(response["token_mask"], mask)
     assert_near(
         response["sequence_output"][mask > 0], expected["sequence_output"].numpy()[mask > 0]
     )
