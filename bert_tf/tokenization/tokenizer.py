@@ -22,6 +22,7 @@ from bert_tf.tokenization.vocabulary import (
     SPECIAL_PIECES,
     check_casing,
     count_ids,
+    get_source,
     index_tokens,
     read_vocabulary,
 )
@@ -236,9 +237,9 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_acc
     )
     if tokenizer.vocab_size > config.vocab_size:
         raise InputError(
-            f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has "
-            f"only {config.vocab_size} (vocab_size of the BERT config); set the vocabulary of "
-            "this model"
+            f"`vocab_file`={get_source(vocab_file)}: has {tokenizer.vocab_size} entries, but the "
+            f"model has only {config.vocab_size} (vocab_size of the BERT config); set the "
+            "vocabulary of this model"
         )
     return tokenizer
 
