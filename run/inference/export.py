@@ -5,7 +5,7 @@ import sys
 
 import tensorflow as tf
 
-from bert_tf import files
+from bert_tf import files, notes
 from bert_tf.features import FEATURES
 from bert_tf.files import new_file
 from bert_tf.serving import checkpoint, litert, saved_model
@@ -61,8 +61,8 @@ def export_saved_model(servable, settings, litert_content):
             f"weights, {len(litert_content) / 1e6:.1f} MB"
         )
     if not has_warmup:
-        print(
-            "note: warm-up requests are omitted; they require: pip install --no-deps "
+        notes.tell(
+            "warm-up requests are omitted; they require: pip install --no-deps "
             "tensorflow-serving-api==2.20.0"
         )
 

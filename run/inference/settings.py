@@ -145,7 +145,7 @@ class ExportSettings(CheckpointSettings):
         "and bert_tf.load; or ids, one signature of IDs to numbers, without string operations and "
         "checks of the IDs, which other runtimes and converters can read (float32 weights).",
         choices=("all", "ids"),
-        needs="format=saved_model",
+        rules=[Needs(equals("format", "saved_model"))],
     )
     with_litert: str | None = setting(
         None,
