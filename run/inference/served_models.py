@@ -9,6 +9,7 @@ from bert_tf import files
 from bert_tf.checkpoints import task_metadata
 from bert_tf.cli import paths, resolution, roles
 from bert_tf.cli.model_files import ModelFiles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs
 from bert_tf.cli.settings import Settings, setting
@@ -25,7 +26,7 @@ PLACES = ("model", "init_checkpoint")  # Settings for the location of a model in
 
 
 @dataclasses.dataclass(frozen=True)
-class ServingSettings(Settings):
+class ServingSettings(ModelJobSettings):
     """Base class of jobs that use a model for its task.
 
     bert_tf.cli.resolution computes the fields without a flag.
@@ -185,13 +186,13 @@ class AnyModelSettings(ServingSettings):
 
     @property
     def checkpoint(self):
-        """See `Settings`."""
+        """See ModelJobSettings."""
         place = self._place
         return None if place.is_export else (place.setting, place.path)
 
     @property
     def exported_model(self):
-        """See `Settings`."""
+        """See ModelJobSettings."""
         place = self._place
         return (place.setting, place.path) if place.is_export else None
 
