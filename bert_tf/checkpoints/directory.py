@@ -330,13 +330,12 @@ class ModelDirectory:
         path = self.vocab_file
         if path is None:
             return ()
-        folder = next(
-            folder for folder in self.folders if folder.join(os.path.basename(path)) == path
-        )
+        folder = next(folder for folder in self.folders if path.startswith(folder.join("")))
+        inside = os.path.dirname(path.removeprefix(folder.join("")))
         values = {
-            name: self.read_json_object(folder.join(name))
+            name: self.read_json_object(folder.join(os.path.join(inside, name)))
             for name in TOKEN_FILES
-            if folder.has_file(name)
+            if folder.has_file(os.path.join(inside, name))
         }
 
         def read_pieces():
@@ -344,7 +343,7 @@ class ModelDirectory:
                 return get_vocabulary(values[TOKENIZER_NAME], path)
             return read_vocabulary(path)
 
-        with name_file(folder.path):
+        with name_file(os.path.dirname(path)):
             return parse_added_tokens(values, read_pieces)
 
     def check_run_vocabulary(self, argument, vocab_file):

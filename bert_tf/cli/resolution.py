@@ -40,7 +40,7 @@ RUN = "output_dir"  # Setting of a run to resume or use; the others contain chec
 
 
 def find_checkpoints(settings):
-    """Returns the places to search for unset values.
+    """Returns the paths to search for unset values.
 
     Returns:
       Dict of setting -> checkpoint, or directory of a run.

@@ -29,7 +29,7 @@ ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 @dataclasses.dataclass(frozen=True)
 class TaskSettings(Settings):
-    """Settings of a task kind. The module of each kind has a subclass named `Settings`.
+    """Settings of a task kind. Each kind has a subclass, such as `ClassifierSettings`.
 
     Attributes:
       kind: str. Name of the kind in task.json.
@@ -57,8 +57,10 @@ class TaskSettings(Settings):
         other = next((name for name in data if name not in cls.data), None)
         if other:
             raise InputError(
-                f"`{other}`={data[other]}: does not apply to the {model_name}, a {cls.kind}; set "
-                f"{' or '.join(f'`{name}`' for name in cls.data)}"
+                f"does not apply to the {model_name}, a {cls.kind}; set "
+                f"{' or '.join(f'`{name}`' for name in cls.data)}",
+                other,
+                data[other],
             )
         # `model_settings` has fingerprints instead of paths for the files of the training run.
         values = {
@@ -82,10 +84,10 @@ class TaskData(abc.ABC):
         model.
 
     Attributes:
-      Settings: Class of the settings.
+      settings_class: Class of the settings.
     """
 
-    Settings: ClassVar[type[TaskSettings]]
+    settings_class: ClassVar[type[TaskSettings]]
 
     def __init__(self, settings, max_seq_length, metadata=None):
         self.settings = settings
@@ -147,7 +149,7 @@ class TaskData(abc.ABC):
         """
         features = self._read_unlabeled(path, tokenizer)
         if not len(features["input_ids"]):
-            raise InputError(f"`unlabeled_file`={path}: contains no texts")
+            raise InputError("contains no texts", "unlabeled_file", path)
         print(f"{path}: {len(features['input_ids']):,} unlabeled rows", file=sys.stderr)
         return {name: features[name] for name in ID_FEATURES}
 

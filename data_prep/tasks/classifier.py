@@ -45,7 +45,7 @@ XNLI = equals("task_name", "xnli")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(TaskSettings):
+class ClassifierSettings(TaskSettings):
     """Data: your own file, or GLUE, XNLI, or SICK."""
 
     kind: ClassVar = "classifier"
@@ -182,7 +182,7 @@ class ClassifierData(TaskData):
       window_settings: Dict of the settings for windows of long texts; empty to truncate them.
     """
 
-    Settings = Settings
+    settings_class = ClassifierSettings
 
     def __init__(self, settings, max_seq_length, metadata=None):
         super().__init__(settings, max_seq_length, metadata)
@@ -333,8 +333,10 @@ class ClassifierData(TaskData):
             if len(row) != 1 + is_pair:
                 required = "two texts, separated by a tab," if is_pair else "one text"
                 raise InputError(
-                    f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the "
-                    f"teacher requires {required} per line"
+                    f"text {number} has {len(row)} columns, but the teacher requires {required} "
+                    "per line",
+                    "unlabeled_file",
+                    path,
                 )
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
         features, _ = text_features.convert_texts_to_features(
@@ -400,9 +402,10 @@ def _find_dataset(task, metadata):
         if metadata and len(metadata.labels) != len(dataset.labels):
             name = "data_file" if task.data_file else "data_dir"
             raise InputError(
-                f"`{name}`={getattr(task, name)}: the model has {len(metadata.labels)} labels, "
-                f"but the data has {len(dataset.labels)}; use the data of the task that the model "
-                "was trained on"
+                f"the model has {len(metadata.labels)} labels, but the data has "
+                f"{len(dataset.labels)}; use the data of the task that the model was trained on",
+                name,
+                getattr(task, name),
             )
         return dataset
     dataset = glue.find_task(task.task_name)

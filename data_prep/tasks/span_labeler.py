@@ -21,7 +21,7 @@ SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's r
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(TaskSettings):
+class SpanLabelerSettings(TaskSettings):
     """Data: SQuAD and files in its format."""
 
     kind: ClassVar = "span_labeler"
@@ -105,7 +105,7 @@ class SpanLabelerData(TaskData):
       windows: List of data_prep.tasks.squad.InputFeatures of the last split read.
     """
 
-    Settings = Settings
+    settings_class = SpanLabelerSettings
 
     def check(self):
         """See TaskData. Windows must have space for a question."""
@@ -162,7 +162,7 @@ class SpanLabelerData(TaskData):
             examples, tokenizer, is_training=split == "train", counts=counts
         )
         if not counts["windows"]:
-            raise InputError(f"`{name}`={path}: contains no context with words")
+            raise InputError("contains no context with words", name, path)
         note = ""
         if counts["long_questions"]:
             note = (
@@ -191,7 +191,7 @@ class SpanLabelerData(TaskData):
         examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
         windows = list(self._create_windows(examples, tokenizer, is_training=False))
         if not windows:
-            raise InputError(f"`unlabeled_file`={path}: contains no context with words")
+            raise InputError("contains no context with words", "unlabeled_file", path)
         return squad.create_arrays(windows)
 
     @property

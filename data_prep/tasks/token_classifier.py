@@ -21,7 +21,7 @@ WORDS_FILE = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(TaskSettings):
+class TokenClassifierSettings(TaskSettings):
     """Data: words with one label each, in columns."""
 
     kind: ClassVar = "token_classifier"
@@ -68,7 +68,7 @@ class Settings(TaskSettings):
 class TokenClassifierData(TaskData):
     """See TaskData. Examples are data_prep.tasks.conll.Sentences."""
 
-    Settings = Settings
+    settings_class = TokenClassifierSettings
 
     @functools.cached_property
     def labels(self):
@@ -82,8 +82,9 @@ class TokenClassifierData(TaskData):
         column = self.settings.treebank_column
         if conll.is_treebank(path) and column is None:
             raise InputError(
-                f"`treebank_column` is required for the treebank `{split}_file`={path}; set "
-                f"{' or '.join(conll.TREEBANK_LABELS)}"
+                f"is required for the treebank `{split}_file`={path}; set "
+                f"{' or '.join(conll.TREEBANK_LABELS)}",
+                "treebank_column",
             )
         if column is not None and not conll.is_treebank(path):
             raise InputError(

@@ -124,7 +124,7 @@ class DistillationSettings(FineTuningSettings):
         return dataclasses.replace(
             self,
             taught_by=teacher,
-            task=DATA[metadata.kind].Settings.from_model(
+            task=DATA[metadata.kind].settings_class.from_model(
                 directory.run_settings, self.values(), "teacher"
             ),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
@@ -256,13 +256,16 @@ def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
         map_layers("uniform", config.num_hidden_layers, teacher.num_hidden_layers)
         if config.hidden_size != teacher.hidden_size:
             raise InputError(
-                f"`replacing_rate`={rate}: requires equal hidden sizes, but the student has "
-                f"{config.hidden_size} and the teacher {teacher.hidden_size}"
+                f"requires equal hidden sizes, but the student has {config.hidden_size} and the "
+                f"teacher {teacher.hidden_size}",
+                "replacing_rate",
+                rate,
             )
         if config.num_hidden_groups:
             raise InputError(
-                f"`replacing_rate`={rate}: the student's layers share their weights, so they "
-                "cannot be replaced separately"
+                "the student's layers share their weights, so they cannot be replaced separately",
+                "replacing_rate",
+                rate,
             )
     if set(INNER) & set(weights):
         layers = map_layers(
@@ -275,18 +278,22 @@ def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
         if "attention" in weights and not len(heads[0]) == len(heads[0] | heads[1]) == 1:
             counts = ["/".join(map(str, sorted(each))) for each in heads]
             raise InputError(
-                f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads "
-                f"and the teacher {counts[1]}, so their attention cannot be compared; set it to 0"
+                f"the student has {counts[0]} heads and the teacher {counts[1]}, so their "
+                "attention cannot be compared; set it to 0",
+                "attention_weight",
+                weights["attention"],
             )
     for name in {"attention", "cls"} & set(weights):
         if config.is_causal or teacher.is_causal:
             raise InputError(
-                f"`{name}_weight`={weights[name]}: compares tokens that causal attention "
-                "excludes, but attention is causal in the config of the student or the teacher; "
-                "set it to 0"
+                "compares tokens that causal attention excludes, but attention is causal in the "
+                "config of the student or the teacher; set it to 0",
+                f"{name}_weight",
+                weights[name],
             )
     if "cls" in weights and config.num_hidden_layers < 2:
         raise InputError(
-            f"`cls_weight`={weights['cls']}: compares layers before the last, but the student has "
-            "only one layer; set it to 0"
+            "compares layers before the last, but the student has only one layer; set it to 0",
+            "cls_weight",
+            weights["cls"],
         )

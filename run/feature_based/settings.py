@@ -177,13 +177,13 @@ class FeatureBasedSettings(ModelJobSettings):
         """Returns the settings of `task`, whose rules are not checked."""
         values = {name: value for name, value in self.values().items() if value is not None}
         if self.task_name:
-            return classifier.Settings().replace_values(values)
+            return classifier.ClassifierSettings().replace_values(values)
         if self.label_column is not None:
             try:
                 values["label_column"] = int(self.label_column)
             except ValueError:
                 raise InputError("must be a number", "label_column", self.label_column) from None
-        return token_classifier.Settings().replace_values(values)
+        return token_classifier.TokenClassifierSettings().replace_values(values)
 
     @property
     def choices(self):

@@ -291,6 +291,8 @@ def _check_trained(settings, missing):
         )
     if missing:
         raise InputError(
-            f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
-            f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run"
+            f"was not trained for this task; it lacks {', '.join(missing)}; set `do_train`, or "
+            "set `output_dir` to a finished run",
+            "init_checkpoint",
+            checkpoint,
         )

@@ -232,8 +232,9 @@ class FineTuningSettings(ModelJobSettings):
             and files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
         ):
             raise InputError(
-                f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or "
-                "choose another directory"
+                "contains a search; set `search` to resume it, or choose another directory",
+                "output_dir",
+                output_dir,
             )
 
     @property
@@ -316,8 +317,10 @@ class FineTuningSettings(ModelJobSettings):
         steps = int(num_examples / batch_size * num_epochs)
         if steps < 1:
             raise InputError(
-                f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples "
-                "do not fill one batch; set a smaller batch size"
+                f"{num_epochs} epochs of {num_examples} examples do not fill one batch; set a "
+                "smaller batch size",
+                "train_batch_size",
+                batch_size,
             )
         return steps
 
@@ -420,7 +423,9 @@ class FineTunedSettings(ModelJobSettings):
                 "init_checkpoint",
                 checkpoint,
             )
-        task = DATA[metadata.kind].Settings.from_model(directory.run_settings, self.data.values())
+        task = DATA[metadata.kind].settings_class.from_model(
+            directory.run_settings, self.data.values()
+        )
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
 
     def choose_tuning(self):

@@ -170,12 +170,13 @@ class ExportSettings(CheckpointSettings):
         """See Settings."""
         if self.weights not in WEIGHTS[self.format]:
             raise InputError(
-                f"`weights`={self.weights}: must be one of {', '.join(WEIGHTS[self.format])} with "
-                f"`format`={self.format}"
+                f"must be one of {', '.join(WEIGHTS[self.format])} with `format`={self.format}",
+                "weights",
+                self.weights,
             )
         for name in ("lengths", "batch_sizes"):
             if not getattr(self, name):
-                raise InputError(f"`{name}`: must contain at least one value")
+                raise InputError("must contain at least one value", name)
 
     def check_files(self):
         """See Settings."""
@@ -327,13 +328,14 @@ class ExtractionSettings(ModelJobSettings):
             layers = [int(layer) for layer in self.layers.split(",")]
         except ValueError:
             raise InputError(
-                f"`layers`={self.layers}: must be comma-separated integers, such as -1,-2"
+                "must be comma-separated integers, such as -1,-2", "layers", self.layers
             ) from None
         for layer in layers:
             if not -num_layers <= layer < num_layers:
                 raise InputError(
-                    f"`layers`={self.layers}: layer {layer} does not exist; must be from "
-                    f"{-num_layers} to {num_layers - 1}"
+                    f"layer {layer} does not exist; must be from {-num_layers} to {num_layers - 1}",
+                    "layers",
+                    self.layers,
                 )
         return layers
 

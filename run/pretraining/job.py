@@ -148,14 +148,16 @@ def start(settings, strategy, techniques=()):
     )
     if not run.step and not checkpoint and not settings.do_train:
         raise InputError(
-            f"`output_dir`={run.folder}: contains no checkpoint to evaluate; "
-            "train first, or set `init_checkpoint`"
+            "contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
+            "output_dir",
+            run.folder,
         )
     if lacking := [name for name in run.missing if name.startswith(HEADS)]:
         if not settings.do_train:
             raise InputError(
-                f"`init_checkpoint`={checkpoint}: cannot be evaluated, since it lacks "
-                f"{', '.join(lacking)}; set `do_train`"
+                f"cannot be evaluated, since it lacks {', '.join(lacking)}; set `do_train`",
+                "init_checkpoint",
+                checkpoint,
             )
         heads = dict.fromkeys(name.removeprefix(HEADS).partition("/")[0] for name in lacking)
         print(

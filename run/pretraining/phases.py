@@ -32,12 +32,13 @@ def get_phases(settings):
     fractions = [fraction for fraction, _ in parts]
     if not math.isclose(sum(fractions), 1, abs_tol=1e-6):
         raise InputError(
-            f"`phases`={text}: the fractions must add up to 1, but add up to {sum(fractions):g}"
+            f"the fractions must add up to 1, but add up to {sum(fractions):g}", "phases", text
         )
     if len(parts) > 1 and PLACEHOLDER not in (settings.input_file or ""):
         raise InputError(
-            f"`phases`={text}: `input_file` must contain {PLACEHOLDER}, for example "
-            f"records_{PLACEHOLDER}.tfrecord"
+            f"`input_file` must contain {PLACEHOLDER}, for example records_{PLACEHOLDER}.tfrecord",
+            "phases",
+            text,
         )
     firsts = [
         round(before * settings.num_train_steps)

@@ -231,8 +231,9 @@ class PretrainingSettings(ModelJobSettings):
         first, last = map(int, found.groups()) if found else (0, 0)
         if not 1 <= first <= last:
             raise InputError(
-                f"`profile_steps`={self.profile_steps}: must be FROM:TO with 1 <= FROM <= TO, "
-                "such as 11:12"
+                "must be FROM:TO with 1 <= FROM <= TO, such as 11:12",
+                "profile_steps",
+                self.profile_steps,
             )
         return first, last
 

@@ -66,13 +66,15 @@ class TrainedWeightsSettings(Settings):
         """Raises InputError if the model, a BertConfig, does not allow these settings."""
         if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
             raise InputError(
-                f"`freeze_layers`={self.freeze_layers}: must be at most "
-                f"{config.num_hidden_layers}, the number of layers of the model"
+                f"must be at most {config.num_hidden_layers}, the number of layers of the model",
+                "freeze_layers",
+                self.freeze_layers,
             )
         if self.layerwise_learning_rate_decay != 1 and config.num_hidden_groups is not None:
             raise InputError(
-                f"`layerwise_learning_rate_decay`={self.layerwise_learning_rate_decay}: must be 1, "
-                "since the layers of the model share their weights"
+                "must be 1, since the layers of the model share their weights",
+                "layerwise_learning_rate_decay",
+                self.layerwise_learning_rate_decay,
             )
 
 

@@ -164,8 +164,9 @@ class InstanceSettings(Settings):
         """See Settings."""
         if self.short_seq_prob != SHORT_SEQ_PROB and not self.objective_spec.pairs:
             raise InputError(
-                f"`short_seq_prob`={self.short_seq_prob}: cannot be combined with "
-                f"`objective`={self.objective}"
+                f"cannot be combined with `objective`={self.objective}",
+                "short_seq_prob",
+                self.short_seq_prob,
             )
         masking.check_fractions(self.mask_fraction, self.random_fraction)
 
