@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.cli import resolution, roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import Settings, setting
@@ -271,7 +272,7 @@ class PredictionSettings(AnyModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class ExtractionSettings(Settings):
+class ExtractionSettings(ModelJobSettings):
     """Texts to extract embeddings from."""
 
     always_required: ClassVar = ("init_checkpoint",)
