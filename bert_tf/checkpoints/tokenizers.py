@@ -1,6 +1,7 @@
 """The vocabulary, its added tokens, and the casing: comparing, converting, and saving them."""
 
 import atexit
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -11,7 +12,7 @@ import tempfile
 from bert_tf import files
 from bert_tf.checkpoints.huggingface_tokenizer import get_vocabulary
 from bert_tf.checkpoints.original import VOCABULARY_NAME
-from bert_tf.errors import name_file
+from bert_tf.errors import InputError, name_file
 from bert_tf.files import new_file, read_bytes, read_json_object
 from bert_tf.tokenization.added_tokens import extend_vocabulary, to_added_tokens
 from bert_tf.tokenization.token_files import (
@@ -55,8 +56,11 @@ def describe_vocabulary_difference(vocab_file, existing):
 
 def _read_lines(vocab_file):
     """Returns the lines of a vocab.txt and its added tokens, a list of bytes."""
-    added = [token.content.encode() for token in read_added_tokens(vocab_file)]
-    return [*read_bytes(vocab_file).splitlines(), *added]
+    added = ()
+    # The tokens can be those of a tokenizer.json, which takes precedence over this vocab.txt.
+    with contextlib.suppress(InputError):
+        added = read_added_tokens(vocab_file)
+    return [*read_bytes(vocab_file).splitlines(), *(token.content.encode() for token in added)]
 
 
 def is_same_vocabulary(path, other):
@@ -120,23 +124,10 @@ def to_vocab_txt(path):
     """
     if os.path.basename(path) != TOKENIZER_NAME or not files.at(path).exists():
         return path
-    return copy_to_vocab_txt(path, read_json_object(path))
-
-
-def copy_to_vocab_txt(path, values):
-    """Writes a temporary vocabulary with the content of a tokenizer.json and its added tokens.
-
-    Args:
-      path: Path of the tokenizer.json, whose directory can contain further added tokens.
-      values: Dict of its values.
-
-    Returns:
-      Path of the vocabulary.
-    """
-    pieces = get_vocabulary(values, path)
+    pieces = get_vocabulary(read_json_object(path), path)
     folder = os.path.dirname(path)
     with name_file(folder):
-        added_tokens = parse_added_tokens(read_token_files(folder), pieces)
+        added_tokens = parse_added_tokens(read_token_files(folder), lambda: pieces)
     return write_temporary_vocabulary(pieces, added_tokens)
 
 

@@ -161,7 +161,8 @@ class KerasModel:
             Garden; see `bert_tf.checkpoints.open_checkpoint`.
           num_labels: int. For classifiers; None for the number of outputs of a fine-tuned
             checkpoint.
-          config: BertConfig; None for the config next to the checkpoint.
+          config: BertConfig; None for the config next to the checkpoint. With a larger vocab_size,
+            word embeddings after those of the checkpoint keep their initial values.
           fast: bool. Whether to create a `bert_tf.fast.FastEncoder` instead of a BertEncoder. It
             computes the same in less time, and zeros at padding; its shapes depend on the values of
             a batch, which TPUs do not support.

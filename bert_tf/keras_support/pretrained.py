@@ -155,6 +155,8 @@ def _describe_task(model, kind, tokenizer, options):
         "strip_accents": tokenizer.strip_accents,
         "window_pooling": pooling,
     }
+    if metadata.max_seq_length is None:  # Directories of Hugging Face do not contain it.
+        values["max_seq_length"] = min(DEFAULTS["max_seq_length"], positions)
     if not pooling:
         values |= {"window_stride": None, "max_windows": None}
     if "pairs" in kind.fields and metadata.pairs is None:

@@ -73,7 +73,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
       InputError: If the weights are unknown, or if the servable reads windows of long texts.
     """
     if weights not in WEIGHTS:
-        raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
+        raise InputError(f"must be one of {', '.join(WEIGHTS)}", "weights", weights)
     check_can_be_plain(servable, "LiteRT")
     import tensorflow as tf  # Opening a file does not require it.
 

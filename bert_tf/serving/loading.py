@@ -37,6 +37,9 @@ class CheckpointOptions(TypedDict, total=False):
         to the length in the model's directory; without one, to all positions for an encoder or a
         masked LM, otherwise to 128.
       pairs: bool. Whether an example has two texts, for classifiers, encoders, and masked LMs.
+      sentence_pooling: str. Embedding of an encoder's texts: "mean", "max", "cls", or "pooler", the
+        pooled output, which was trained for NSP. Defaults to the pooling in a directory of
+        sentence-transformers, otherwise to "mean".
       labels_file: str or os.PathLike. File of label names, one per line, in the order of their IDs.
       multi_label: bool. Whether a text can have several labels of a classifier.
       doc_stride: int. Tokens between the starts of two windows of a long context; 128 by default.
@@ -53,6 +56,7 @@ class CheckpointOptions(TypedDict, total=False):
     strip_accents: bool | None
     max_seq_length: int | None
     pairs: bool | None
+    sentence_pooling: str | None
     labels_file: str | os.PathLike | None
     multi_label: bool | None
     doc_stride: int | None
@@ -78,9 +82,10 @@ def load(path, *, kind=None, top_k=None, **options: Unpack[CheckpointOptions]):
       top_k: int. Candidates per [MASK], or answers per question; 5 by default. An export must have
         at least as many.
       **options: Options for checkpoints: bert_config_file, vocab_file, do_lower_case,
-        strip_accents, max_seq_length, pairs, labels_file, multi_label, doc_stride,
-        max_query_length, max_answer_length, version_2_with_negative, null_score_diff_threshold. For
-        their meaning, see `bert_tf.serving.loading.CheckpointOptions`.
+        strip_accents, max_seq_length, pairs, sentence_pooling, labels_file, multi_label,
+        doc_stride, max_query_length, max_answer_length, version_2_with_negative,
+        null_score_diff_threshold. For their meaning, see
+        `bert_tf.serving.loading.CheckpointOptions`.
 
     Returns:
       LoadedModel:

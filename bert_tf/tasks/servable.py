@@ -80,8 +80,10 @@ class Servable:
         if not least <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
             reason = " (`max_query_length` + 4)" if least > 4 else ""
             raise InputError(
-                f"`max_seq_length`={self.max_seq_length}: must be from {least}{reason} to "
-                f"max_position_embeddings, {self.config.max_position_embeddings}"
+                f"must be from {least}{reason} to max_position_embeddings, "
+                f"{self.config.max_position_embeddings}",
+                "max_seq_length",
+                self.max_seq_length,
             )
         labels = self.metadata.labels
         if kind.has_labels and (len(labels) or 1) != model.num_labels:

@@ -63,15 +63,7 @@ def run(settings):
     opened = settings
     if settings.prune_vocabulary:
         vocabulary = _find_used_ids(settings.prune_vocabulary, tokenizer)
-        pieces = [tokenizer.vocabulary[number] for number in vocabulary]
-        added_tokens = [
-            dataclasses.replace(token, id=pieces.index(token.content))
-            for token in tokenizer.added_tokens
-            if token.content in pieces
-        ]
-        opened = settings.replace_values(
-            {"vocab_file": write_temporary_vocabulary(pieces, added_tokens)}
-        )
+        opened = settings.replace_values({"vocab_file": _write_pieces(tokenizer, vocabulary)})
     original = FineTunedModel.open(opened)
     task = original.task
     if settings.num_train_epochs:
@@ -111,6 +103,17 @@ def run(settings):
             distillation.delete_outputs()
 
 
+def _write_pieces(tokenizer, ids):
+    """Writes the pieces of a BertTokenizer that have some IDs; returns the file's path."""
+    pieces = [tokenizer.vocabulary[number] for number in ids]
+    added_tokens = [
+        dataclasses.replace(token, id=pieces.index(token.content))
+        for token in tokenizer.added_tokens
+        if token.content in pieces
+    ]
+    return write_temporary_vocabulary(pieces, added_tokens)
+
+
 def _make_distillation(settings, original, task):
     """Creates the TaskDistillation of a task from the original model, a FineTunedModel.
 
@@ -123,8 +126,9 @@ def _make_distillation(settings, original, task):
     check_sizes(losses, config, config)
     if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(
-            f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with "
-            "the teacher's; set it to 0"
+            "pruned heads cannot be compared with the teacher's; set it to 0",
+            "attention_weight",
+            losses.attention_weight,
         )
     return TaskDistillation(losses, Teacher(path, task.metadata, config), config, task)
 
@@ -236,10 +240,10 @@ class _Pruning:
                 settings.importance_examples, settings.training.random_seed
             )
             retained = []
-            for place, (units, fraction) in enumerate(
+            for index, (units, fraction) in enumerate(
                 zip(importances, (settings.keep_heads, settings.keep_neurons), strict=True)
             ):
-                total = sum(sizes[place] for sizes in self.original.config.layer_sizes)
+                total = sum(sizes[index] for sizes in self.original.config.layer_sizes)
                 # Of the original model, after this round.
                 fraction = 1 - (1 - fraction) * (number / settings.rounds)
                 retained.append(most_important(units, round(fraction * total)))

@@ -11,6 +11,7 @@ from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
+from run.training.step import LOGGED
 from tests import scripts
 from tests.end_to_end.toy_files import read_results
 
@@ -77,7 +78,8 @@ def test_pretraining_writes_checkpoints_results_and_curves(pretrained):
     }
     assert (folder / "loss.png").read_bytes().startswith(b"\x89PNG")
     rows = (folder / "training_log.csv").read_text().splitlines()
-    assert rows[0] == "step,loss,masked_lm_loss,next_sentence_loss"
+    names = ["step", "loss", "masked_lm_loss", "next_sentence_loss", *LOGGED]
+    assert rows[0].split(",") == names
     assert rows[-1].startswith("12,")
     assert (folder / "vocab.txt").read_bytes() == (pretrained / "vocab.txt").read_bytes()
     assert json.loads((folder / "tokenizer_config.json").read_text()) == {

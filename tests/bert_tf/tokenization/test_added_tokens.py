@@ -51,7 +51,9 @@ def test_ids_and_offsets_of_directories_are_those_of_transformers(case, tmp_path
         assert plain.ids_and_spans(text) == (ids, starts, ends)
         for id_, offset, start, end in zip(ids, offsets, starts, ends, strict=True):
             # Other spans include the accents after a character, and these are often next to them.
-            if id_ >= len(VOCABULARY) and not {*"\u0301\u200b\0"} & {*text}:
+            # They also include a Chinese character next to a token that includes white space: its
+            # normalizer inserts spaces around the character.
+            if id_ >= len(VOCABULARY) and not {*"\u0301\u200b\0中国"} & {*text}:
                 assert [start, end] == offset
                 num_added += 1
     assert num_added > 0
@@ -165,10 +167,8 @@ def test_graph_without_added_tokens_searches_for_none(vocab_file):
 
 def test_special_tokens_of_bert_are_not_added():
     decoder = {str(id_): {"content": token, "special": True} for id_, token in enumerate(SPECIAL)}
-    assert (
-        parse_added_tokens({"tokenizer_config.json": {"added_tokens_decoder": decoder}}, VOCABULARY)
-        == ()
-    )
+    values = {"tokenizer_config.json": {"added_tokens_decoder": decoder}}
+    assert parse_added_tokens(values, lambda: VOCABULARY) == ()
 
 
 @pytest.mark.parametrize(
