@@ -27,7 +27,7 @@ from bert_tf.cli.settings import check_rules
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
-from bert_tf.tokenization.vocabulary import describe_lines
+from bert_tf.tokenization.vocabulary import describe_lines, get_source
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG = "config"
@@ -276,7 +276,7 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
             path = path or model_files.vocab_file
             vocabulary = read_full_vocabulary(to_vocab_txt(path)) if path else []
             for message in describe_lines(vocabulary, path and config and config.vocab_size):
-                announce(f"note: `vocab_file`={path}: {message}")
+                announce(f"note: `vocab_file`={get_source(path)}: {message}")
 
 
 def get_value_sources(settings):
@@ -353,7 +353,7 @@ def resolve_values(sources, explicit, model_files, announce):
                     and source == VOCABULARY
                     and (difference := describe_vocabulary_difference(path, existing))
                 ):
-                    announce(f"note: `{name}`={path} overrides {existing}{difference}")
+                    announce(f"note: `{name}`={get_source(path)} overrides {existing}{difference}")
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
             values[name] = to_vocab_txt(existing)
         elif explicit.get(name) is None and model_files.checkpoints:

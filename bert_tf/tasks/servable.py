@@ -122,6 +122,17 @@ class Servable:
         """
         return self.model(features)
 
+    def compute_numbers(self, features):
+        """Computes the numeric outputs of an export that takes IDs, from which plain.py answers.
+
+        Args:
+          features: Dict of FEATURES, int32 [B, S] of single rows.
+
+        Returns:
+          Dict of float32 or int32 tensors [B, ...], by default those of `compute_outputs`.
+        """
+        return self.compute_outputs(features)
+
     def encode(self, text_a, text_b=None):
         """Converts strings [B] to features and was_cut; see `model_inputs.pack`."""
         if text_b is not None:
@@ -174,6 +185,26 @@ class Servable:
             return {name: trace(*functions[name]) for name in names or functions}
         finally:
             del self.answer
+
+    def trace_numbers(self):
+        """Traces `compute_numbers` as a function of rows, int32 [B, S], that converters can read.
+
+        It has no strings and no assertions, which converters reject or drop: the IDs must be valid.
+
+        Returns:
+          Concrete function.
+        """
+        shape = [None, self.ids_shape[-1]]
+
+        @tf.autograph.experimental.do_not_convert
+        def compute(input_ids, input_mask, segment_ids):
+            return self.compute_numbers(
+                {"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids}
+            )
+
+        return tf.function(compute, autograph=False).get_concrete_function(
+            *(tf.TensorSpec(shape, tf.int32, name) for name in FEATURES)
+        )
 
     @property
     def ids_shape(self):

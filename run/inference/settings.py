@@ -140,6 +140,14 @@ class ExportSettings(CheckpointSettings):
         "range quantization, computed in integers).",
         choices=("float32", "float16", "bfloat16", "int8"),
     )
+    signatures: str = setting(
+        "all",
+        "For SavedModels: all, which take raw text, IDs, or tf.Examples, for TensorFlow Serving "
+        "and bert_tf.load; or ids, one signature of IDs to numbers, without string operations and "
+        "checks of the IDs, which other runtimes and converters can read (float32 weights).",
+        choices=("all", "ids"),
+        rules=[Needs(equals("format", "saved_model"))],
+    )
     with_litert: str | None = setting(
         None,
         "For SavedModels: type of the weights of an additional LiteRT model, model.tflite in the "
@@ -173,6 +181,12 @@ class ExportSettings(CheckpointSettings):
                 f"must be one of {', '.join(WEIGHTS[self.format])} with `format`={self.format}",
                 "weights",
                 self.weights,
+            )
+        if self.signatures == "ids" and self.weights != "float32":
+            raise InputError(
+                "is for float32 weights, which other runtimes read; omit `weights`",
+                "signatures",
+                self.signatures,
             )
         for name in ("lengths", "batch_sizes"):
             if not getattr(self, name):
