@@ -39,6 +39,7 @@ def setting(
     rules=(),
     role=None,
     source=None,
+    recipes=None,
     changeable=False,
     rare=False,
 ):
@@ -50,12 +51,12 @@ def setting(
       lower, upper: Inclusive bounds of a number, or of each number of a tuple; None for none. All
         must be finite.
       most: Maximum absolute value of a number without bounds; not shown by --help.
-      choices: Allowed values of a str; or a dict of choice -> dict of values of other settings that
-        are not set explicitly.
+      choices: Allowed values of a str.
       repeated: Whether the flag of a tuple of str is repeated for each, instead of using commas.
       rules: Rules of bert_tf.cli.rules, which relate the setting to others.
       role: Role of a path, from bert_tf.cli.roles.
       source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
+      recipes: Dict of choice -> dict of values of other settings that are not set explicitly.
       changeable: Whether a resumed run may have another value, which it reports; None if it is not
         part of a run, like the steps of a job. See bert_tf.cli.run_state.
       rare: Whether only --helpfull shows the flag.
@@ -68,9 +69,9 @@ def setting(
             "upper": upper,
             "most": most,
             "repeated": repeated,
-            "choices": tuple(choices or ()) or None,
+            "choices": tuple(choices or recipes or ()) or None,
             "source": source,
-            "recipes": choices if isinstance(choices, dict) else None,
+            "recipes": recipes,
             "changeable": changeable,
             "rare": rare,
             "role": role,

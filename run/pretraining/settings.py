@@ -68,7 +68,7 @@ class PretrainingSettings(ModelJobSettings):
         "Published pre-training recipe: a set of flags, which the script prints. Explicit flags "
         "take precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. "
         "original_128: BERT, only with 128 tokens. roberta: RoBERTa with 125,000 steps.",
-        choices=RECIPES,
+        recipes=RECIPES,
         changeable=True,
     )
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
