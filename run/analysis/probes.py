@@ -141,9 +141,8 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
       tokenizer: BertTokenizer.
 
     Returns:
-      Tuple of linear_probes.Examples, whose items are words: the word; the word and its
-      head; or the first and the last word of a span; and a list of str, the first word of each
-      example. Sentences longer than `max_seq_length` are omitted.
+      The linear_probes.Examples, of words: the word, the word and its head, or both ends of a span;
+      and a list of the first word of each. Omits sentences longer than `max_seq_length`.
 
     Raises:
       InputError: If no sentence is short enough, or if none has the requested labels.
