@@ -1,4 +1,4 @@
-"""The code of docs/library.md and docs/migration.md runs and prints what its comments say."""
+"""The Python code of the pages runs and prints what its comments say."""
 
 import json
 import os
@@ -69,6 +69,17 @@ def test_first_section(sections, tmp_path, reference):
 @pytest.mark.timeout(180)
 def test_other_sections(sections, tmp_path):
     run_blocks(sections[1], tmp_path)
+
+
+@pytest.mark.extra_large
+@pytest.mark.timeout(180)
+def test_page_for_tfbert(tmp_path, reference):
+    toy_runs.write(
+        tmp_path,
+        reference,
+        {"bert": (None, models.BertPretrainer), "ner": toy_runs.TASKS["tagger"]},
+    )
+    run_blocks((ROOT / "docs/from_tfbert.md").read_text(encoding="utf-8"), tmp_path)
 
 
 @pytest.mark.extra_large

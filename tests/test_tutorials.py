@@ -55,7 +55,13 @@ def folder(tmp_path, reference):
                 ),
             ]
         )
-    (tmp_path / "texts.txt").write_text("\n".join(toy_runs.TEXTS))
+    with open(tmp_path / "new.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(
+            [
+                ("id", "Review"),
+                *((9000 + number, text) for number, text in enumerate(toy_runs.TEXTS)),
+            ]
+        )
     return tmp_path
 
 
@@ -66,6 +72,9 @@ def test_the_classifier_of_the_readme(folder):
         "run.export_saved_model",
     ]
     assert (folder / "export" / "1" / "saved_model.pb").exists()
+    header, *rows = csv.reader((folder / "predictions.csv").read_text().splitlines())
+    assert header == ["id", "label", "probabilities.negative", "probabilities.positive", "was_cut"]
+    assert [int(row[0]) for row in rows] == [9000 + number for number in range(len(toy_runs.TEXTS))]
 
 
 def test_pretraining_on_your_own_text(folder, reference):

@@ -14,6 +14,7 @@ import re
 from bert_tf import notes
 from bert_tf.checkpoints.folder import Folder
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
+from bert_tf.checkpoints.huggingface_tokenizer import get_vocabulary
 from bert_tf.checkpoints.keras_hub import KERAS_HUB
 from bert_tf.checkpoints.model_garden import MODEL_GARDEN
 from bert_tf.checkpoints.original import ORIGINAL
@@ -22,15 +23,16 @@ from bert_tf.checkpoints.saved_models import find_version, is_encoder
 from bert_tf.checkpoints.sentence_transformers import SENTENCE_TRANSFORMERS
 from bert_tf.checkpoints.tokenizers import (
     TokenizerFiles,
-    copy_to_vocab_txt,
     describe_vocabulary_difference,
     is_same_vocabulary,
+    write_temporary_vocabulary,
 )
 from bert_tf.checkpoints.training_run import RUN_FILE, TRAINING_RUN
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, name_file
 from bert_tf.files import check_json_object, read_json
 from bert_tf.tasks.metadata import TASK_FILE
-from bert_tf.tokenization.token_files import TOKENIZER_NAME
+from bert_tf.tokenization.token_files import TOKEN_FILES, TOKENIZER_NAME, parse_added_tokens
+from bert_tf.tokenization.vocabulary import read_vocabulary
 from bert_tf.variables import get_shapes
 
 # The first one with an answer takes precedence. The config is an exception: that of the origin of
@@ -325,7 +327,34 @@ class ModelDirectory:
         path = self.vocab_file
         if path is None or os.path.basename(path) != TOKENIZER_NAME:
             return path
-        return copy_to_vocab_txt(path, self.read_json_object(path))
+        pieces = get_vocabulary(self.read_json_object(path), path)
+        return write_temporary_vocabulary(path, pieces, self.added_tokens)
+
+    @functools.cached_property
+    def added_tokens(self):
+        """AddedTokens of the vocabulary, a tuple.
+
+        Raises:
+          InputError: If a file is corrupted, or if transformers would give a token another ID.
+        """
+        path = self.vocab_file
+        if path is None:
+            return ()
+        folder = next(folder for folder in self.folders if path.startswith(folder.join("")))
+        inside = os.path.dirname(path.removeprefix(folder.join("")))
+        values = {
+            name: self.read_json_object(folder.join(os.path.join(inside, name)))
+            for name in TOKEN_FILES
+            if folder.has_file(os.path.join(inside, name))
+        }
+
+        def read_pieces():
+            if os.path.basename(path) == TOKENIZER_NAME:
+                return get_vocabulary(values[TOKENIZER_NAME], path)
+            return read_vocabulary(path)
+
+        with name_file(os.path.dirname(path)):
+            return parse_added_tokens(values, read_pieces)
 
     def check_run_vocabulary(self, argument, vocab_file):
         """Raises InputError if an explicit vocabulary differs from that of the model's run.

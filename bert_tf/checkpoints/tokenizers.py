@@ -124,23 +124,10 @@ def to_vocab_txt(path):
     """
     if os.path.basename(path) != TOKENIZER_NAME or not files.at(path).exists():
         return path
-    return copy_to_vocab_txt(path, read_json_object(path))
-
-
-def copy_to_vocab_txt(path, values):
-    """Writes a temporary vocabulary with the content of a tokenizer.json and its added tokens.
-
-    Args:
-      path: Path of the tokenizer.json, whose directory can contain further added tokens.
-      values: Dict of its values.
-
-    Returns:
-      Path of the vocabulary.
-    """
-    pieces = get_vocabulary(values, path)
+    pieces = get_vocabulary(read_json_object(path), path)
     folder = os.path.dirname(path)
     with name_file(folder):
-        added_tokens = parse_added_tokens(read_token_files(folder), pieces)
+        added_tokens = parse_added_tokens(read_token_files(folder), lambda: pieces)
     return write_temporary_vocabulary(path, pieces, added_tokens)
 
 

@@ -26,6 +26,7 @@ from bert_tf import notes, processor, tensorflow_messages
 from bert_tf.cli import endings, resolution, roles, usage
 from bert_tf.cli import flags as setting_flags
 from bert_tf.cli.model_files import ModelFiles
+from bert_tf.cli.settings import check_rules
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.files import use_temporary_directory
 
@@ -201,6 +202,7 @@ class Command:
         if arguments:
             named = settings.values()[self._arguments] or ""
             settings = settings.replace_values({self._arguments: ",".join([*arguments, named])})
+        check_rules(settings)
         model_files = ModelFiles(resolution.find_checkpoints(settings))
         return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
 

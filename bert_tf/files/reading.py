@@ -19,10 +19,10 @@ _STAND_IN = "\U0010ffff"
 
 def read_bytes(path):
     """Returns the content of a file; raises OSError with the path if it cannot be read."""
-    place = at(path)
-    with place.open() as file:
+    entry = at(path)
+    with entry.open() as file:
         content = file.read()
-    if not content and place.is_dir():  # the gs:// client reads it as an empty file
+    if not content and entry.is_dir():  # the gs:// client reads it as an empty file
         raise IsADirectoryError(f"{os.fsdecode(path)}: cannot be read: is a directory")
     return content
 

@@ -105,7 +105,12 @@ def load_servable(
             path,
         )
     tokenizer = read_tokenizer(
-        vocab_file, metadata.do_lower_case, path, config, metadata.strip_accents
+        vocab_file,
+        metadata.do_lower_case,
+        path,
+        config,
+        metadata.strip_accents,
+        added_tokens=directory.added_tokens if vocab_file == directory.vocab_txt else None,
     )
     _check_top_k(metadata, tokenizer.vocab_size)
     fast = Fast(

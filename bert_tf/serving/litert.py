@@ -131,7 +131,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
       InputError: If the weights are unknown, or if the servable reads windows of long texts.
     """
     if weights not in WEIGHTS:
-        raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
+        raise InputError(f"must be one of {', '.join(WEIGHTS)}", "weights", weights)
     if servable.metadata.window_stride:
         raise InputError(
             "the model reads long texts in windows, which LiteRT files do not support; export a "

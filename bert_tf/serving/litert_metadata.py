@@ -104,5 +104,5 @@ def read(path):
     return LiteRTMetadata(
         TaskMetadata.from_dict(values, f"{path}, {TASK_FILE}"),
         vocabulary,
-        parse_added_tokens({TOKENIZER_CONFIG_NAME: tokenizer}, vocabulary),
+        parse_added_tokens({TOKENIZER_CONFIG_NAME: tokenizer}, lambda: vocabulary),
     )

@@ -196,11 +196,15 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     from bert_tf.serving.saved_model import call_signature, load_saved_model
 
     loaded = load_saved_model(version)  # It keeps the variables of its signatures.
-    return LoadedModel(
-        metadata,
-        version,
-        lambda texts: call_signature(loaded.signatures["serving_default"], texts, metadata),
-    )
+    signature = loaded.signatures["serving_default"]
+    inputs = KINDS[metadata.kind].inputs(metadata.pairs)
+    if signature.structured_input_signature[1].keys() != inputs.keys():
+        raise InputError(
+            "takes IDs, not texts, for other runtimes; export it without `signatures`=ids",
+            argument,
+            path,
+        )
+    return LoadedModel(metadata, version, lambda texts: call_signature(signature, texts, metadata))
 
 
 def open_litert(path, argument="model"):

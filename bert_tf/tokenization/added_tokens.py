@@ -58,13 +58,17 @@ def to_added_tokens(contents, vocabulary):
     Raises:
       InputError: If a content is empty.
     """
-    tokens = []
+    ids = index_tokens(vocabulary)
+    size = count_ids(vocabulary)
+    tokens = {}
     for content in contents:
-        if isinstance(content, AddedToken):
-            tokens.append(content)
-        elif content not in {token.content for token in tokens}:
-            tokens.append(AddedToken(content, _next_id(content, tokens, vocabulary)))
-    return tuple(tokens)
+        token = content
+        if not isinstance(content, AddedToken):
+            token = AddedToken(content, ids.get(content, size))
+        if token.content not in tokens:
+            tokens[token.content] = token
+            size = max(size, token.id + 1)
+    return tuple(tokens.values())
 
 
 def extend_vocabulary(vocabulary, added_tokens):
@@ -86,11 +90,6 @@ def extend_vocabulary(vocabulary, added_tokens):
             ids[token.content] = len(extended)
             extended.append(token.content)
     return extended
-
-
-def _next_id(content, tokens, vocabulary):
-    ids = index_tokens(vocabulary)
-    return ids.get(content, max([count_ids(vocabulary), *(token.id + 1 for token in tokens)]))
 
 
 class Part(NamedTuple):

@@ -21,6 +21,7 @@ TOKENIZER_NAME = "tokenizer.json"  # Hugging Face's tokenizers: the complete tok
 TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # transformers: the arguments of the tokenizer.
 ADDED_TOKENS_NAME = "added_tokens.json"  # Older transformers: content -> ID.
 SPECIAL_TOKENS_NAME = "special_tokens_map.json"  # Older transformers: role -> token.
+TOKEN_FILES = (TOKENIZER_NAME, TOKENIZER_CONFIG_NAME, ADDED_TOKENS_NAME, SPECIAL_TOKENS_NAME)
 DECODER = "added_tokens_decoder"  # Key of tokenizer_config.json: ID -> token.
 
 # Classes of transformers that follow tokenizer.json.
@@ -45,22 +46,20 @@ def read_added_tokens(vocab_file):
     """
     folder = os.path.dirname(os.fspath(vocab_file)) or os.curdir
     values = read_token_files(folder)
-    if not any(values.values()):
-        return ()
     with name_file(folder):
-        return parse_added_tokens(values, read_vocabulary(vocab_file))
+        return parse_added_tokens(values, lambda: read_vocabulary(vocab_file))
 
 
 def read_token_files(folder):
     """Returns the `values` of `parse_added_tokens` in a directory."""
     values = {}
-    for name in (TOKENIZER_NAME, TOKENIZER_CONFIG_NAME, ADDED_TOKENS_NAME, SPECIAL_TOKENS_NAME):
+    for name in TOKEN_FILES:
         path = os.path.join(folder, name)
         values[name] = read_json_object(path) if files.at(path).exists() else {}
     return values
 
 
-def parse_added_tokens(values, vocabulary):
+def parse_added_tokens(values, read_vocabulary):
     """Returns the added tokens of a tokenizer of transformers.
 
     [PAD], [UNK], [CLS], [SEP], and [MASK] are not among them: in a text, they are ordinary words,
@@ -68,7 +67,8 @@ def parse_added_tokens(values, vocabulary):
 
     Args:
       values: Dict of file name -> content of the JSON file, a dict; {} or no key without the file.
-      vocabulary: List of str. Token of each ID, without the added ones.
+      read_vocabulary: Function that returns the token of each ID without the added ones, a list of
+        str. It is called only if there are any.
 
     Returns:
       Tuple of AddedToken.
@@ -81,16 +81,19 @@ def parse_added_tokens(values, vocabulary):
         content = entry.get("content")
         if isinstance(content, str) and content not in (*tokens, *SPECIAL_PIECES):
             tokens[content] = entry
+    if not tokens:
+        return ()
+    vocabulary = read_vocabulary()
     added = []
-    for content, entry in tokens.items():
-        (expected,) = to_added_tokens([*added, content], vocabulary)[len(added) :]
+    for token in to_added_tokens(tokens, vocabulary):
+        entry = tokens[token.content]
         flags = {
             field.name: entry[field.name]
             for field in dataclasses.fields(AddedToken)
             if entry.get(field.name) is not None
         }
         flags.setdefault("normalized", not flags.get("special", False))
-        added.append(dataclasses.replace(expected, **flags))
+        added.append(dataclasses.replace(token, **flags))
     extend_vocabulary(vocabulary, added)
     return tuple(added)
 

@@ -132,8 +132,7 @@ class BertTokenizer(tf.Module):
         if strip_accents is None and lower_case == found.do_lower_case:
             strip_accents = found.strip_accents
         check_casing(lower_case, directory.path)
-        vocab_file = directory.vocab_txt
-        return cls(vocab_file, lower_case, strip_accents, read_added_tokens(vocab_file))
+        return cls(directory.vocab_txt, lower_case, strip_accents, directory.added_tokens)
 
     @property
     def vocabulary(self):
@@ -201,8 +200,9 @@ class BertTokenizer(tf.Module):
         room = max_seq_length - (2 if text_b is None else 3)
         if room < 0:
             raise InputError(
-                f"`max_seq_length`={max_seq_length}: must be at least {max_seq_length - room}, for "
-                "[CLS] and [SEP]"
+                f"must be at least {max_seq_length - room}, for [CLS] and [SEP]",
+                "max_seq_length",
+                max_seq_length,
             )
         second = None if text_b is None else self.tokenize(text_b)
         features, _ = model_inputs.pack(
@@ -219,27 +219,31 @@ class BertTokenizer(tf.Module):
         return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), ids)
 
 
-def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
-    """Creates the BertTokenizer of a vocabulary file, with the added tokens in its directory.
+def read_tokenizer(
+    vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None, *, added_tokens=None
+):
+    """Creates the BertTokenizer of a vocabulary file.
 
     Args:
       vocab_file, do_lower_case, strip_accents: See BertTokenizer.
       init_checkpoint: Checkpoint whose name can imply the casing, or None.
       config: BertConfig, whose vocab_size limits the vocabulary.
+      added_tokens: AddedTokens; None for those in the directory of the vocabulary.
 
     Raises:
       InputError: If the vocabulary cannot be read, or if the checkpoint or the config contradict
         it.
     """
     check_casing(do_lower_case, init_checkpoint)
-    tokenizer = BertTokenizer(
-        vocab_file, do_lower_case, strip_accents, read_added_tokens(vocab_file)
-    )
+    if added_tokens is None:
+        added_tokens = read_added_tokens(vocab_file)
+    tokenizer = BertTokenizer(vocab_file, do_lower_case, strip_accents, added_tokens)
     if tokenizer.vocab_size > config.vocab_size:
         raise InputError(
-            f"`vocab_file`={get_source(vocab_file)}: has {tokenizer.vocab_size} entries, but the "
-            f"model has only {config.vocab_size} (vocab_size of the BERT config); set the "
-            "vocabulary of this model"
+            f"has {tokenizer.vocab_size} entries, but the model has only {config.vocab_size} "
+            "(vocab_size of the BERT config); set the vocabulary of this model",
+            "vocab_file",
+            get_source(vocab_file),
         )
     return tokenizer
 

@@ -146,9 +146,11 @@ def check_casing(lower_case, checkpoint):
     folder, expected = find_published_casing(checkpoint)
     if folder and expected != bool(lower_case):
         raise InputError(
-            f"`do_lower_case`={bool(lower_case)} conflicts with {checkpoint}: {folder} was "
-            f"trained on {'lowercased' if expected else 'cased'} text; set "
-            f"`do_lower_case`={expected}, or rename the directory if its name is wrong"
+            f"conflicts with {checkpoint}: {folder} was trained on "
+            f"{'lowercased' if expected else 'cased'} text; set `do_lower_case`={expected}, or "
+            "rename the directory if its name is wrong",
+            "do_lower_case",
+            bool(lower_case),
         )
 
 

@@ -6,6 +6,7 @@ import sys
 import tensorflow as tf
 
 from bert_tf import files, notes
+from bert_tf.features import FEATURES
 from bert_tf.files import new_file
 from bert_tf.serving import checkpoint, litert, saved_model
 from bert_tf.tasks.kind import add_article
@@ -25,7 +26,9 @@ def run(settings):
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_about_slow_precision(settings.mixed_precision, "CPU")
     servable = checkpoint.load_servable(
-        **settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.mixed_precision]
+        **settings.checkpoint_to_serve,
+        dtype=DTYPE_POLICIES[settings.mixed_precision],
+        remove_padding=settings.signatures == saved_model.ALL_SIGNATURES,
     )
     export_saved_model(servable, settings, content)
 
@@ -38,14 +41,18 @@ def export_saved_model(servable, settings, litert_content):
         version=settings.version,
         weights=settings.weights,
         litert=litert_content,
+        signatures=settings.signatures,
     )
     labels = servable.metadata.labels
     note = f"; labels {', '.join(labels)}" if labels else ""
     size = sum(files.at(each).size() for each in files.at(path).files_below())
+    inputs = ", ".join(servable.text_inputs)
+    signatures = f"signatures serving_default ({inputs}), ids, and tf_example"
+    if settings.signatures == saved_model.IDS_ONLY:
+        signatures = f"signature serving_default ({', '.join(FEATURES)})"
     print(
         f"{path}: SavedModel of {add_article(servable.kind)}, {size / 1e6:.1f} MB, with the "
-        f"signatures serving_default ({', '.join(servable.text_inputs)}), ids, and "
-        f"tf_example{note}"
+        f"{signatures}{note}"
     )
     if litert_content:
         litert_file = os.path.join(path, saved_model.LITERT_FILE)

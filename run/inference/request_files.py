@@ -218,8 +218,10 @@ def _check_lines(path, text_inputs, options):
             raise InputError(f"has no effect on lines of text; {formats}", argument, tuple(columns))
     if len(text_inputs) > 2 or LIST_INPUT in text_inputs:
         raise InputError(
-            f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not "
-            f"fit on a line; {formats}"
+            f"the model requires {' and '.join(text_inputs)}, which do not fit on a line; "
+            f"{formats}",
+            "input_file",
+            path,
         )
 
 
@@ -287,8 +289,9 @@ def _choose_columns(path, table, text_inputs, columns):
     ):
         bound = "at least " if takes_list else ""
         raise InputError(
-            f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
-            f"{bound}{len(text_inputs)} columns"
+            f"the model requires {', '.join(text_inputs)}; set {bound}{len(text_inputs)} columns",
+            "columns",
+            ",".join(columns),
         )
     if not columns:
         columns = tuple(text_inputs)

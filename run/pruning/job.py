@@ -127,8 +127,9 @@ def _make_distillation(settings, original, task):
     check_sizes(losses, config, config)
     if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(
-            f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with "
-            "the teacher's; set it to 0"
+            "pruned heads cannot be compared with the teacher's; set it to 0",
+            "attention_weight",
+            losses.attention_weight,
         )
     return TaskDistillation(losses, Teacher(path, task.metadata, config), config, task)
 
@@ -240,10 +241,10 @@ class _Pruning:
                 settings.importance_examples, settings.training.random_seed
             )
             retained = []
-            for place, (units, fraction) in enumerate(
+            for index, (units, fraction) in enumerate(
                 zip(importances, (settings.keep_heads, settings.keep_neurons), strict=True)
             ):
-                total = sum(sizes[place] for sizes in self.original.config.layer_sizes)
+                total = sum(sizes[index] for sizes in self.original.config.layer_sizes)
                 # Of the original model, after this round.
                 fraction = 1 - (1 - fraction) * (number / settings.rounds)
                 retained.append(most_important(units, round(fraction * total)))

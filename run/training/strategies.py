@@ -70,7 +70,7 @@ def make_strategy(devices, mixed_precision="float32"):
         and address.startswith(GRPC)
         and not clusters.is_address(address.removeprefix(GRPC))
     ):
-        raise InputError(f"`tpu_name`={address}: must be {GRPC}HOST:PORT")
+        raise InputError(f"must be {GRPC}HOST:PORT", "tpu_name", address)
     with _explain_errors(name, devices.tpu_name), starting:
         return distribute_utils.get_distribution_strategy(
             name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local"
@@ -109,8 +109,10 @@ def _explain_errors(name, tpu_name):
         yield
     except tf.errors.NotFoundError as error:
         raise InputError(
-            f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine, install "
-            "tensorflow-tpu, otherwise set `tpu_name`"
+            "TensorFlow finds no TPU; on a TPU machine, install tensorflow-tpu, otherwise set "
+            "`tpu_name`",
+            "distribution_strategy",
+            name,
         ) from error
     except tf.errors.OpError as error:
         # Its port is in use.
@@ -126,8 +128,10 @@ def _explain_errors(name, tpu_name):
         if name != "tpu" or not tpu_name:
             raise
         raise InputError(
-            f"`tpu_name`={tpu_name}: the server at this address is not a TensorFlow TPU: "
-            f"{(error.message.splitlines() or [type(error).__name__])[0]}"
+            "the server at this address is not a TensorFlow TPU: "
+            f"{(error.message.splitlines() or [type(error).__name__])[0]}",
+            "tpu_name",
+            tpu_name,
         ) from error
 
 
@@ -291,10 +295,12 @@ def check_batch_size(argument, batch_size, strategy, micro_batches=1):
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
         raise InputError(
-            f"`{argument}`={batch_size}: must be a multiple of the number of replicas, {replicas}"
+            f"must be a multiple of the number of replicas, {replicas}", argument, batch_size
         )
     if batch_size % (replicas * micro_batches):
         raise InputError(
-            f"`{argument}`={batch_size}: must be a multiple of `accumulate_steps` times the "
-            f"number of replicas, {micro_batches} x {replicas}"
+            "must be a multiple of `accumulate_steps` times the number of replicas, "
+            f"{micro_batches} x {replicas}",
+            argument,
+            batch_size,
         )

@@ -10,7 +10,7 @@ class ServedEncoder(Servable):
     """A BertEncoder that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
     In addition to "was_cut", it returns "sentence_embedding" float32 [B, H], or [B, truncate_dim];
-    "sequence_output" float32 [B, S, H], valid where "input_mask" int32 [B, S] is 1; "pieces" string
+    "sequence_output" float32 [B, S, H], valid where "token_mask" int32 [B, S] is 1; "pieces" string
     [B, S], the WordPiece tokens.
     """
 
@@ -26,7 +26,7 @@ class ServedEncoder(Servable):
         return {
             "sentence_embedding": embed(encoded, features["input_mask"], self.metadata),
             "sequence_output": tf.cast(encoded["sequence_output"], tf.float32),
-            "input_mask": features["input_mask"],
+            "token_mask": features["input_mask"],
             "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"]),
         }
 

@@ -34,7 +34,7 @@ def answer(metadata, tokenizer, buckets, *texts):
     return {
         "sentence_embedding": embed(encoded, mask, metadata),
         "sequence_output": sequence,
-        "input_mask": mask,
+        "token_mask": mask,
         "pieces": pieces,
         "was_cut": were_cut(rows),
     }

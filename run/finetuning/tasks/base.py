@@ -97,11 +97,11 @@ class Task(abc.ABC):
 
         The model is from bert_tf.models.
         """
-        return SERVABLES[self.data.Settings.kind].create_model(encoder, metadata)
+        return SERVABLES[self.data.settings_class.kind].create_model(encoder, metadata)
 
     @property
     def _kind(self):
-        return KINDS[self.data.Settings.kind]
+        return KINDS[self.data.settings_class.kind]
 
     def needs(self, variable):
         """Returns whether predictions depend on the variable with this name."""

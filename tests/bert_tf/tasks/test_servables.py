@@ -70,7 +70,7 @@ def test_encoder(servables, toy_tokenizer):
     for row, embedding in enumerate(response["sentence_embedding"]):
         tokens = expected["sequence_output"][row].numpy()[mask[row] > 0]
         assert_near(embedding, tokens.mean(axis=0))
-    np.testing.assert_array_equal(response["input_mask"], mask)
+    np.testing.assert_array_equal(response["token_mask"], mask)
     assert_near(
         response["sequence_output"][mask > 0], expected["sequence_output"].numpy()[mask > 0]
     )
