@@ -1,4 +1,4 @@
-"""Reads text files in blocks of complete lines. Files whose names end in .gz are decompressed."""
+"""Reads text files in blocks of complete lines. Files in gzip format are decompressed."""
 
 import contextlib
 import gzip
@@ -14,6 +14,8 @@ from bert_tf.files import LineDecoder
 # Bytes read and tokenized together. Tokenizing larger blocks was not measurably faster.
 BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 1 << 26  # A line must fit in memory.
+
+GZIP_START = b"\x1f\x8b"
 
 _opened = threading.local()
 
@@ -71,11 +73,19 @@ def count_bytes(path):
     Raises the errors of `read_blocks`.
     """
     with add_path_to_errors(path):
-        if not path.endswith(".gz"):
+        if not is_compressed(path):
             return files.at(path).size()
         with _open(path) as (_, text):
             text.seek(0)
             return sum(map(len, iter(lambda: text.read(BLOCK_BYTES), b"")))
+
+
+def is_compressed(path):
+    """Returns whether a file is in gzip format, by its content, or should be, by its name."""
+    if path.endswith(".gz"):
+        return True
+    with files.at(path).open() as file:
+        return file.read(len(GZIP_START)) == GZIP_START
 
 
 def compute_digest(path):
@@ -111,7 +121,7 @@ def _open(path):
     the parts of one, read in order, decompress it once.
     """
     entry = files.at(path)
-    if not path.endswith(".gz"):
+    if not is_compressed(path):
         with entry.open() as file:
             yield file, file
         return

@@ -6,16 +6,15 @@
 A new format of models is a module with an Origin, and its line in ORIGINS.
 """
 
-import difflib
 import functools
 import os
-import re
 
 from bert_tf import notes
 from bert_tf.checkpoints.folder import Folder
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
 from bert_tf.checkpoints.huggingface_tokenizer import get_vocabulary
 from bert_tf.checkpoints.keras_hub import KERAS_HUB
+from bert_tf.checkpoints.missing_paths import describe_remedy
 from bert_tf.checkpoints.model_garden import MODEL_GARDEN
 from bert_tf.checkpoints.original import ORIGINAL
 from bert_tf.checkpoints.peft import PEFT
@@ -50,9 +49,6 @@ ORIGINS = (
 # Names of the files that can contain a setting, for error messages.
 CONFIG_NAMES = "bert_config.json, config.json, or params.yaml"
 VOCABULARY_NAMES = "vocab.txt or tokenizer.json"
-EXAMPLE = "google-bert/bert-base-uncased"  # A model of Hugging Face's hub.
-# Names on this hub; Google's models are also known without their owner.
-HUB_NAME = re.compile(r"(?P<owner>\w[\w.-]*)/[\w.-]+|bert-[\w.-]+")
 
 
 class ModelDirectory:
@@ -103,16 +99,11 @@ class ModelDirectory:
         names = (self.name, f"{self.name}.index")
         if self.name is None or any(map(self.folder.exists, names)):
             return
-        raise InputError(f"does not exist; {self._advise()}", argument, self.path)
-
-    def _advise(self):
-        """Returns advice for a path that does not exist: a similar name, or a download."""
-        hub_name = HUB_NAME.fullmatch(self.path)
-        if hub_name and not os.path.exists(hub_name["owner"] or self.path):
-            return describe_download(self.path)
-        names = {name.removesuffix(".index") for name in self.folder.names}
-        similar = difflib.get_close_matches(self.name, sorted(names), n=1)
-        return f"did you mean {self.folder.join(similar[0])}?" if similar else "check the path"
+        raise InputError(
+            f"does not exist; {describe_remedy(self.path, self.folder, self.name)}",
+            argument,
+            self.path,
+        )
 
     def read(self, reader, path):
         """Returns the result of `reader(path)`, which is called once for each path."""
@@ -447,9 +438,3 @@ def read_config(path):
         the path.
     """
     return ModelDirectory.open(path).read_config(os.fsdecode(path))
-
-
-def describe_download(name=EXAMPLE):
-    """Returns how to download a model of Hugging Face's hub, for messages."""
-    name = name if "/" in name else f"google-bert/{name}"
-    return f"to download a model: hf download {name} --local-dir {name.partition('/')[2]}"

@@ -13,8 +13,9 @@ import dataclasses
 import os
 
 from bert_tf.checkpoints import task_metadata
-from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES, describe_download
+from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES
 from bert_tf.checkpoints.directory import read_config as read_config_file
+from bert_tf.checkpoints.missing_paths import describe_download
 from bert_tf.checkpoints.tokenizers import (
     describe_vocabulary_difference,
     read_full_vocabulary,

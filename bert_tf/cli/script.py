@@ -12,11 +12,13 @@ TensorFlow takes seconds to import, so the job is imported after the settings ar
 and errors in flags are immediate.
 """
 
+import errno
 import gc
 import importlib
 import os
 import re
 import sys
+import tempfile
 
 from absl import app, flags, logging
 
@@ -40,6 +42,10 @@ IN_GRAPH = re.compile(r"\{\{.*?\}\}\s*|\s*\[Op:\w+\].*")
 ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and type (\w+)")
 
 HELP_FLAGS = {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"}
+
+# Message of the system about a full disk, of Python and of TensorFlow.
+FULL = os.strerror(errno.ENOSPC)
+FULL_ADVICE = "free some space, or choose another directory"
 
 LONGEST_LINE = 300  # Maximum number of characters of an error message, including the script's name.
 
@@ -148,7 +154,20 @@ class Command:
             print(f"\n{_script_name()}: {message}", file=sys.stderr)
             sys.exit(status)
         except Exception as error:
-            _end_after(error)
+            _end_after(error, self._name_full_output)
+
+    def _name_full_output(self, line):
+        """Adds the flag of a file or directory to the message of an error about its full disk."""
+        if FULL not in line:
+            return line
+        for name, value in setting_flags.get_explicit().items():
+            for path in value.split(",") if isinstance(value, str) and value else ():
+                if re.match(rf"{re.escape(path)}(?=[/:;.-])", line):
+                    problem = line.removeprefix(f"{path}: ")
+                    return f"--{name}={path}: {problem}; {FULL_ADVICE}"
+        if tempfile.gettempdir() in line:
+            return f"{line}; free some space, or set TMPDIR to another directory"
+        return line
 
     def define_flags(self):
         """Defines the flags."""
@@ -198,8 +217,11 @@ def warn(text):
     notes.write_line(to_flag_names(str(text)))
 
 
-def _end_after(error):
-    """Prints an error, and exits with its status."""
+def _end_after(error, complete):
+    """Prints an error, and exits with its status.
+
+    `complete`: Function of the message of an invalid input that returns the one to print.
+    """
     output_error = endings.find_output_error(error)
     if output_error is not None and isinstance(error, OSError):
         _end_after_output(output_error)
@@ -208,7 +230,7 @@ def _end_after(error):
     if flags.FLAGS["traceback"].value or not (is_lost or is_input_error):
         sys.excepthook(type(error), error, error.__traceback__)
     if is_lost or is_input_error:
-        _fail(_one_line(error), LOST_WORKER if is_lost else INPUT_ERROR)
+        _fail(complete(_one_line(error)), LOST_WORKER if is_lost else INPUT_ERROR)
     print(
         f"{_script_name()}: internal error in bert_tf; please report it with the command and the "
         "traceback above",

@@ -21,7 +21,7 @@ class JobSettings(Settings):
         None,
         "Text files: comma-separated paths, glob patterns, or directories, whose files are all "
         "read except hidden ones. UTF-8 with one sentence per line and a blank line after each "
-        "document; without it, the document continues in the next file. Files that end in .gz are "
+        "document; without it, the document continues in the next file. Files in gzip format are "
         "decompressed.",
         rules=[Required()],
         role=roles.INPUT_FILES,

@@ -19,7 +19,7 @@ class SentenceSettings(Settings):
     input_file: str | None = setting(
         None,
         "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files "
-        "are all read except hidden ones. Files that end in .gz are decompressed.",
+        "are all read except hidden ones. Files in gzip format are decompressed.",
         rules=[Required()],
         role=roles.INPUT_FILES,
     )

@@ -61,7 +61,7 @@ def count_words(paths, settings):
     the files and their order, not on the number of workers.
 
     Args:
-      paths: List of paths of UTF-8 text files. Files whose name ends in .gz are decompressed.
+      paths: List of paths of UTF-8 text files. Files in gzip format are decompressed.
       settings: VocabularySettings.
 
     Returns:

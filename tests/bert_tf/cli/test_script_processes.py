@@ -85,3 +85,41 @@ def test_ctrl_c_during_the_imports_of_a_script(tmp_path, package):
     (tmp_path / "absl.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     done = scripts.run_python("-m", f"{package}.{name}", PYTHONPATH=f"{tmp_path}:{scripts.ROOT}")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", f"\n{name}.py: interrupted\n")
+
+
+WRITING = """'''Writes.'''
+import dataclasses, tensorflow as tf
+from bert_tf import files
+from bert_tf.cli import script, settings
+@dataclasses.dataclass(frozen=True)
+class Writing(settings.Settings):
+    kind: str = settings.setting("s", "Toy.")
+    output_dir: str | None = settings.setting(None, "Directory.")
+def main(argv):
+    if command.resolve().kind == "python":
+        with files.new_file("small/new/a.json") as file:
+            file.write("a" * 10000)
+    else:
+        raise tf.errors.ResourceExhaustedError(None, None, "small/new/1/a; No space left on device")
+command = script.Command(Writing(), None)
+command.main = main
+command.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("python", "small/new/a.json: cannot be written: No space left on device"),
+        ("tensorflow", "small/new/1/a; No space left on device"),
+    ],
+)
+def test_a_full_disk_is_reported_with_file_and_flag(tmp_path, kind, problem):
+    (tmp_path / "small" / "new").mkdir(parents=True)
+    (tmp_path / "small" / "new" / "a.json.partial").symlink_to("/dev/full")
+    arguments = f"--output_dir=small/new --kind={kind}"
+    assert run_toy(tmp_path, arguments, WRITING) == (
+        1,
+        f"toy.py: --output_dir=small/new: {problem}; free some space, or choose another "
+        "directory\n",
+    )
