@@ -18,7 +18,7 @@ FINISHED_MARK = "_SUCCESS"  # Name of the file that Hadoop and Spark add to a co
 # File names of a model, or a data set, in its directory.
 _PARTS = re.compile(
     r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokenizer_config|task|run)\.json|"
-    r"params\.yaml|.*\.(index|data-\d+-of-\d+|safetensors|safetensors\.index\.json|bin|tflite|pb)|"
+    r"params\.yaml|.*\.(index|data-\d+-of-\d+|safetensors|safetensors\.index\.json|bin|tflite|onnx|xml|pb)|"
     r"(train|dev|test|msr_paraphrase|multinli|xnli).*\.(tsv|csv)"
 )
 

@@ -22,11 +22,12 @@ from bert_tf.checkpoints.tokenizers import (
 )
 from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli import paths, roles, rules
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.settings import check_rules
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
-from bert_tf.tokenization.vocabulary import describe_lines
+from bert_tf.tokenization.vocabulary import describe_lines, get_source
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG = "config"
@@ -44,7 +45,9 @@ def find_checkpoints(settings):
     Returns:
       Dict of setting -> checkpoint, or directory of a run.
     """
-    checkpoints = dict([settings.checkpoint]) if settings.checkpoint else {}
+    checkpoints = {}
+    if isinstance(settings, ModelJobSettings) and settings.checkpoint:
+        checkpoints = dict([settings.checkpoint])
     for field, value in settings.fields():
         if field.metadata["role"] == roles.RUN_FOLDER and value:
             paths.check_run_folder(field.name, value)
@@ -76,8 +79,19 @@ def resolve(settings, explicit, model_files, announce):
         invalid; or if a file next to a checkpoint is corrupted, contradicts another, or describes a
         model or tokenizer that this project does not support.
     """
+    _reject_replaced(settings, explicit)
+    if not isinstance(settings, ModelJobSettings):
+        roles.check(settings)
+        _check_files(settings)
+        _announce_vocabulary(settings, frozenset(), model_files, announce)
+        return settings
+    return _resolve_model_job(settings, explicit, model_files, announce)
+
+
+def _resolve_model_job(settings, explicit, model_files, announce):
+    """Resolves ModelJobSettings. For the arguments, see `resolve`."""
     ignored = settings.checkpoint_only if settings.exported_model else frozenset()
-    _reject_ineffective(settings, explicit, ignored)
+    _reject_settings_of_checkpoints(settings, explicit, ignored)
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
     roles.check_required(settings, without={*sources, *ignored})
     for name, directory in model_files.directories.items():
@@ -106,14 +120,19 @@ def resolve(settings, explicit, model_files, announce):
     check_rules(settings)
     roles.check(settings, without=ignored)
     settings = _add_config(settings, sources, explicit, model_files).add_dependent_values()
-    for group in settings.groups():
-        group.check_files()
+    _check_files(settings)
     _announce_vocabulary(settings, ignored, model_files, announce)
     return settings
 
 
-def _reject_ineffective(settings, explicit, ignored):
-    """Raises InputError if a setting on the command line has no effect.
+def _check_files(settings):
+    """Raises InputError if files contradict the settings of a group."""
+    for group in settings.groups():
+        group.check_files()
+
+
+def _reject_settings_of_checkpoints(settings, explicit, ignored):
+    """Raises InputError if a setting on the command line has no effect on an export.
 
     `ignored` are the names of the settings that an export replaces.
     """
@@ -125,6 +144,10 @@ def _reject_ineffective(settings, explicit, ignored):
             name,
             explicit[name],
         )
+
+
+def _reject_replaced(settings, explicit):
+    """Raises InputError if a setting on the command line is replaced by another one."""
     fields = list(settings.fields())
     for name, condition in settings.replaced.items():
         if name in explicit and rules.to_condition(condition).is_met(fields):
@@ -253,7 +276,7 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
             path = path or model_files.vocab_file
             vocabulary = read_full_vocabulary(to_vocab_txt(path)) if path else []
             for message in describe_lines(vocabulary, path and config and config.vocab_size):
-                announce(f"note: `vocab_file`={path}: {message}")
+                announce(f"note: `vocab_file`={get_source(path)}: {message}")
 
 
 def get_value_sources(settings):
@@ -330,7 +353,7 @@ def resolve_values(sources, explicit, model_files, announce):
                     and source == VOCABULARY
                     and (difference := describe_vocabulary_difference(path, existing))
                 ):
-                    announce(f"note: `{name}`={path} overrides {existing}{difference}")
+                    announce(f"note: `{name}`={get_source(path)} overrides {existing}{difference}")
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
             values[name] = to_vocab_txt(existing)
         elif explicit.get(name) is None and model_files.checkpoints:

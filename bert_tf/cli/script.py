@@ -20,7 +20,7 @@ import sys
 
 from absl import app, flags, logging
 
-from bert_tf import processor, tensorflow_messages
+from bert_tf import notes, processor, tensorflow_messages
 from bert_tf.cli import endings, resolution, roles, usage
 from bert_tf.cli import flags as setting_flags
 from bert_tf.cli.model_files import ModelFiles
@@ -195,7 +195,7 @@ def announce(text):
 
 def warn(text):
     """Prints a message like `announce`, but to standard error."""
-    print(to_flag_names(str(text)), file=sys.stderr)
+    notes.write_line(to_flag_names(str(text)))
 
 
 def _end_after(error):
@@ -301,5 +301,5 @@ def _fail(message, status=INPUT_ERROR):
     if len(line) > LONGEST_LINE:  # for example, for a list of labels; advice is at the end
         half = (LONGEST_LINE - len(" ... ")) // 2
         line = f"{line[:half]} ... {line[-half:]}"
-    print(line, file=sys.stderr)
+    notes.write_line(line)
     sys.exit(status)

@@ -39,6 +39,7 @@ def setting(
     rules=(),
     role=None,
     source=None,
+    recipes=None,
     changeable=False,
     rare=False,
 ):
@@ -50,12 +51,12 @@ def setting(
       lower, upper: Inclusive bounds of a number, or of each number of a tuple; None for none. All
         must be finite.
       most: Maximum absolute value of a number without bounds; not shown by --help.
-      choices: Allowed values of a str; or a dict of choice -> dict of values of other settings that
-        are not set explicitly.
+      choices: Allowed values of a str.
       repeated: Whether the flag of a tuple of str is repeated for each, instead of using commas.
       rules: Rules of bert_tf.cli.rules, which relate the setting to others.
       role: Role of a path, from bert_tf.cli.roles.
       source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
+      recipes: Dict of choice -> dict of values of other settings that are not set explicitly.
       changeable: Whether a resumed run may have another value, which it reports; None if it is not
         part of a run, like the steps of a job. See bert_tf.cli.run_state.
       rare: Whether only --helpfull shows the flag.
@@ -68,9 +69,9 @@ def setting(
             "upper": upper,
             "most": most,
             "repeated": repeated,
-            "choices": tuple(choices or ()) or None,
+            "choices": tuple(choices or recipes or ()) or None,
             "source": source,
-            "recipes": choices if isinstance(choices, dict) else None,
+            "recipes": recipes,
             "changeable": changeable,
             "rare": rare,
             "role": role,
@@ -88,32 +89,22 @@ class Settings:
 
     Attributes:
       always_required: Names of settings of shared groups that this job requires.
-      checkpoint_setting: Name of the setting whose checkpoint supplies values that are not set.
       outer_settings: Names of settings of other groups that rules of this class refer to. They
         apply in jobs that have these settings.
       needs_of_groups: Dict of group -> condition without which only the defaults of its settings
         are allowed.
       replaced: Dict of setting -> condition with which it has no effect, so that it cannot be set
         even to its default.
-      checkpoint_only: Names of settings that have no effect on an export, which replaces a
-        checkpoint.
       written: Regular expression of the names of files in the output directory that no input can
         be.
-      serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies
-        values too.
-      default_kind: Kind of task if it is unknown; None to reject this.
       changeable, rare: Whether all settings of the group are changeable, and rare. See `setting`.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
-    checkpoint_setting: ClassVar[str] = "init_checkpoint"
     outer_settings: ClassVar[tuple[str, ...]] = ()
     needs_of_groups: ClassVar[dict[str, str]] = {}
     replaced: ClassVar[dict[str, str]] = {}
-    checkpoint_only: ClassVar[frozenset[str]] = frozenset()
     written: ClassVar[str] = ""
-    serves: ClassVar[bool] = False
-    default_kind: ClassVar[str | None] = None
     changeable: ClassVar[bool] = False
     rare: ClassVar[bool] = False
 
@@ -158,35 +149,8 @@ class Settings:
     def check(self):
         """Raises InputError for inconsistent values; a hook for subclasses."""
 
-    def add_file_values(self):
-        """Returns settings with values from further files; a hook for subclasses.
-
-        The command line takes precedence.
-        """
-        return self
-
-    def add_dependent_values(self):
-        """Returns settings with values that depend on all others; a hook for subclasses."""
-        return self
-
     def check_files(self):
         """Raises InputError if files contradict the resolved values; a hook for subclasses."""
-
-    @property
-    def checkpoint(self):
-        """(setting, path) of the checkpoint whose directory supplies unset values, or None."""
-        path = self.values().get(self.checkpoint_setting)
-        return (self.checkpoint_setting, path) if path else None
-
-    @property
-    def exported_model(self):
-        """(setting, path) of an export that is used instead of a checkpoint; None without one."""
-        return None
-
-    @property
-    def longest_sequence(self):
-        """Number of positions that the model requires."""
-        return self.values().get("max_seq_length") or 1
 
     def groups(self):
         """Yields these settings and the groups in them."""

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 
+from bert_tf import notes
 from bert_tf.errors import InputError
 from bert_tf.files.remote import at
 
@@ -63,7 +64,7 @@ class LineDecoder:
     def tell(self, path):
         """Prints a message to standard error if bytes were dropped in lines of a file."""
         if self.num_garbled:
-            print(f"{path}: {describe_dropped_bytes(self.num_garbled)}", file=sys.stderr)
+            notes.write_line(f"{path}: {describe_dropped_bytes(self.num_garbled)}")
 
 
 def open_standard_input():

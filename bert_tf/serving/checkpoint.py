@@ -45,21 +45,24 @@ def load_model(path, **options):
     encoder = getattr(servable.model, "encoder", servable.model)
 
     @tf.autograph.experimental.do_not_convert
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def encode(texts):
         features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
         return Embeddings(
             embed(encoder(features), features["input_mask"], servable.metadata), was_cut
         )
 
-    return LoadedModel(
-        servable.metadata,
-        directory.path,
-        answer,
-        lambda texts: Embeddings(
-            *(value.numpy() for value in encode(tf.constant(texts, tf.string)))
-        ),
-    )
+    # A concrete function: others warn that they are traced again for the sixth model of a process.
+    @functools.cache
+    def trace_encode():
+        function = tf.function(encode, [tf.TensorSpec([None], tf.string)], autograph=False)
+        return function.get_concrete_function()
+
+    def embed_texts(texts):
+        with lock:
+            function = trace_encode()
+        return Embeddings(*(value.numpy() for value in function(tf.constant(texts, tf.string))))
+
+    return LoadedModel(servable.metadata, directory.path, answer, embed_texts)
 
 
 def load_servable(

@@ -61,13 +61,7 @@ def save(
     Raises:
       InputError: If the version exists.
     """
-    files.at(directory).make_dirs()
-    if version is None:
-        names = files.at(directory).names_if_dir()
-        version = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
-    path = os.path.join(directory, str(version))
-    if files.at(path).exists():
-        raise InputError(f"{path}: already exists; choose another version")
+    path = _find_new_version(directory, version)
     # The module contains variables, not the model itself: Keras would add its own functions for
     # every layer.
     module = tf.Module()
@@ -101,6 +95,18 @@ def save(
         requests = example_requests(servable, signatures)
         has_warmup = _write_warmup(requests, partial, os.path.basename(os.path.normpath(directory)))
     return path, has_warmup
+
+
+def _find_new_version(directory, version):
+    """Returns the path of a version in `directory`, which it creates; see `save`."""
+    files.at(directory).make_dirs()
+    if version is None:
+        names = files.at(directory).names_if_dir()
+        version = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
+    path = os.path.join(directory, str(version))
+    if files.at(path).exists():
+        raise InputError(f"{path}: already exists; choose another version")
+    return path
 
 
 def _take_dict(compute):

@@ -22,6 +22,7 @@ from bert_tf.tokenization.vocabulary import (
     SPECIAL_PIECES,
     check_casing,
     count_ids,
+    get_source,
     index_tokens,
     read_vocabulary,
 )
@@ -242,7 +243,7 @@ def read_tokenizer(
             f"has {tokenizer.vocab_size} entries, but the model has only {config.vocab_size} "
             "(vocab_size of the BERT config); set the vocabulary of this model",
             "vocab_file",
-            vocab_file,
+            get_source(vocab_file),
         )
     return tokenizer
 

@@ -53,7 +53,7 @@ class JobSettings(Settings):
         "Published recipe for records: a set of flags, which the script prints. Explicit flags "
         "take precedence. original, original_128: BERT. roberta: RoBERTa. Use the same value for "
         "training.",
-        choices=RECIPES,
+        recipes=RECIPES,
         changeable=None,
     )
     instances: InstanceSettings = dataclasses.field(default_factory=InstanceSettings)

@@ -16,6 +16,7 @@ from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes
+from bert_tf.notes import tell
 from data_prep import tables
 from data_prep.tables import dialects
 from data_prep.tasks import data_file, datasets, glue, text_features
@@ -209,17 +210,14 @@ class ClassifierData(TaskData):
                 self.settings.class_weights,
             )
         if metadata and metadata.has_generic_labels and metadata.labels != labels:
-            print(
-                f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in "
-                "this order",
-                file=sys.stderr,
+            tell(
+                f"{metadata.source} has no label names; assuming {', '.join(labels)}, in this order"
             )
         name = self.dataset.name
         if name != datasets.CUSTOM and labels != glue.find_task(name).labels:
-            print(
-                f"note: the label order of the model differs from that of {name}; "
-                f"using the order of the model: {', '.join(labels)}",
-                file=sys.stderr,
+            tell(
+                f"the label order of the model differs from that of {name}; using the order of the "
+                f"model: {', '.join(labels)}"
             )
 
     def _read_examples(self, split):

@@ -10,6 +10,7 @@ from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
+from bert_tf.notes import write_line
 from data_prep.tasks import conll, tag_schemes, word_features
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
@@ -136,7 +137,7 @@ class TokenClassifierData(TaskData):
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
         if split == "train" and (note := tag_schemes.describe_unknown_scheme(self.labels)):
-            print(note, file=sys.stderr)
+            write_line(note)
         return features
 
     def _read_unlabeled(self, path, tokenizer):

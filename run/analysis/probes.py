@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from seqeval.metrics.sequence_labeling import get_entities
 from tqdm import tqdm
 
-from bert_tf import files, models
+from bert_tf import files, models, notes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
@@ -206,7 +206,7 @@ def _read_sentences(path, settings):
     else:
         read = conll.read_sentences(path, settings.token_column, settings.label_column)
         if read.num_garbled:
-            print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
+            notes.write_line(f"{path}: {describe_dropped_bytes(read.num_garbled)}")
         if settings.label == "relations":
             raise InputError(
                 f"requires treebanks, but {path} does not end in {conll.TREEBANK_SUFFIX}",

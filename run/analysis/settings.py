@@ -7,9 +7,10 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import NotWith, Required, any_of
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
@@ -106,7 +107,7 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class ProbeLayersSettings(Settings):
+class ProbeLayersSettings(ModelJobSettings):
     """A model, labeled words, and the labels to probe for."""
 
     always_required: ClassVar = ("init_checkpoint",)

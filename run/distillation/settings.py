@@ -104,7 +104,7 @@ class DistillationSettings(FineTuningSettings):
             )
 
     def add_file_values(self):
-        """See Settings.
+        """See ModelJobSettings.
 
         Raises:
           InputError: If the teacher is not fine-tuned, if the data belong to another task, or if
@@ -164,7 +164,7 @@ class GeneralSettings(PretrainingSettings):
     teacher_config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def add_file_values(self):
-        """See Settings. Also raises InputError for an invalid student."""
+        """See ModelJobSettings. Also raises InputError for an invalid student."""
         settings = super().add_file_values()
         teacher = read_config(self.model.bert_config_file)
         return dataclasses.replace(

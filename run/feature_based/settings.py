@@ -8,9 +8,10 @@ import os
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, equals
-from bert_tf.cli.settings import Settings, check_rules, setting
+from bert_tf.cli.settings import check_rules, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
@@ -36,7 +37,7 @@ EMBEDDINGS_FOLDER = "stored_embeddings"  # Within output_dir.
 
 
 @dataclasses.dataclass(frozen=True)
-class FeatureBasedSettings(Settings):
+class FeatureBasedSettings(ModelJobSettings):
     """Training of BiLSTMs on the embeddings of a frozen encoder.
 
     The data is the same as for a classifier or a regression if `task_name` is set, otherwise of a

@@ -13,6 +13,7 @@ from bert_tf.checkpoints import ModelDirectory
 from bert_tf.checkpoints.tokenizers import add_tokens, read_full_vocabulary
 from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli import roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.resolution import has_runs
 from bert_tf.cli.rules import Needs, NotWith
@@ -93,7 +94,7 @@ class TuningSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class FineTuningSettings(Settings):
+class FineTuningSettings(ModelJobSettings):
     """Steps, and several runs. `task` contains the settings of the task, from data_prep.tasks."""
 
     replaced: ClassVar = dict.fromkeys(
@@ -187,7 +188,7 @@ class FineTuningSettings(Settings):
 
     @property
     def checkpoint(self):
-        """See Settings.
+        """See ModelJobSettings.
 
         The first run of an ensemble supplies unset values; raises InputError unless all runs exist.
         """
@@ -203,7 +204,7 @@ class FineTuningSettings(Settings):
         return "ensemble", self.ensemble[0]
 
     def add_dependent_values(self):
-        """See Settings. Adds the tokens of `added_tokens_file` to the vocabulary and the config."""
+        """See ModelJobSettings. Adds the tokens of `added_tokens_file`."""
         if not self.added_tokens_file:
             return self
         vocab_file = add_tokens(self.tokenizer.vocab_file, read_token_list(self.added_tokens_file))
@@ -364,7 +365,7 @@ class DataSettings(EvaluationDataSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class FineTunedSettings(Settings):
+class FineTunedSettings(ModelJobSettings):
     """A fine-tuned model, and the data of its task. See run.finetuning.fine_tuned_model.
 
     Attributes:
@@ -404,7 +405,7 @@ class FineTunedSettings(Settings):
         return opened
 
     def add_file_values(self):
-        """See Settings.
+        """See ModelJobSettings.
 
         Raises InputError if the model was not fine-tuned, or for data of another task.
         """

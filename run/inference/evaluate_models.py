@@ -155,9 +155,9 @@ def _open_export(path, others):
             path,
         )
     with rename_argument(model="models"):
-        kind, answer = (
-            _open_litert if path.endswith(exports.LITERT_SUFFIX) else _open_saved_model
-        )(path)
+        kind, answer = (_open_file if path.endswith(exports.FILE_SUFFIXES) else _open_saved_model)(
+            path
+        )
     _check_kind(path, kind, others)
     entry = files.at(path)
     size = (
@@ -200,9 +200,9 @@ def _open_saved_model(path):
     return kind.name, answer
 
 
-def _open_litert(path):
-    """Opens a LiteRT file. See `_open_saved_model`."""
-    model = loading.open_litert(path)
+def _open_file(path):
+    """Opens a model in a file. See `_open_saved_model`."""
+    model = loading.open_file(path)
 
     def answer(features):
         shape = features["input_ids"].shape  # [B, S] or [B, choices, S]

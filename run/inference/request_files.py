@@ -6,12 +6,12 @@ A request has the texts of a model's inputs: {"text": "..."}, {"question": "..."
 
 import dataclasses
 import itertools
-import sys
 from typing import NamedTuple
 
 from bert_tf import files
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
+from bert_tf.notes import write_line
 from data_prep import tables
 from data_prep.tables import contents, dialects, rows
 from data_prep.tasks import data_file
@@ -329,4 +329,4 @@ def _check_column(path, table, column, argument):
 
 def _print_notes(notes):
     for note in notes:
-        print(note, file=sys.stderr)
+        write_line(note)

@@ -9,6 +9,7 @@ from bert_tf import files
 from bert_tf.checkpoints import task_metadata
 from bert_tf.cli import paths, resolution, roles
 from bert_tf.cli.model_files import ModelFiles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs
 from bert_tf.cli.settings import Settings, setting
@@ -25,7 +26,7 @@ MODEL_SETTINGS = ("model", "init_checkpoint")  # Settings for the location of a 
 
 
 @dataclasses.dataclass(frozen=True)
-class ServingSettings(Settings):
+class ServingSettings(ModelJobSettings):
     """Base class of jobs that use a model for its task.
 
     bert_tf.cli.resolution computes the fields without a flag.
@@ -192,13 +193,13 @@ class AnyModelSettings(ServingSettings):
 
     @property
     def checkpoint(self):
-        """See `Settings`."""
+        """See ModelJobSettings."""
         location = self._location
         return None if location.is_export else (location.setting, location.path)
 
     @property
     def exported_model(self):
-        """See `Settings`."""
+        """See ModelJobSettings."""
         location = self._location
         return (location.setting, location.path) if location.is_export else None
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.cli import resolution, roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import Settings, setting
@@ -28,7 +29,12 @@ from run.inference.served_models import (
 )
 from run.training.settings import OriginalDeviceSettings
 
-WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "litert": ("float32", "float16", "int8")}
+WEIGHTS = {
+    "saved_model": ("float32", "bfloat16", "int8"),
+    "litert": ("float32", "float16", "int8"),
+    "onnx": ("float32",),
+    "openvino": ("float32", "float16"),
+}
 LITERT = any_of("with_litert", equals("format", "litert"))  # Condition: a LiteRT model is written.
 OTHER_OUTPUTS = (".parquet", ".xlsx", ".gz")  # Ends of the names of files that are not written.
 COMPUTE_TYPES = ("float32", "bfloat16")
@@ -116,7 +122,8 @@ class ExportSettings(CheckpointSettings):
     export_dir: str | None = setting(
         None,
         "Directory of the exported model. A SavedModel is written to export_dir/VERSION, a LiteRT "
-        "model to export_dir/model_WEIGHTS.tflite. Required.",
+        "model to export_dir/model_WEIGHTS.tflite, others to export_dir/model.onnx or model.xml. "
+        "Required.",
         rules=[Required()],
         role=roles.SHARED_FOLDER,
     )
@@ -129,14 +136,16 @@ class ExportSettings(CheckpointSettings):
     format: str = setting(
         "saved_model",
         "saved_model: for TensorFlow Serving. litert: one file that loads fast, does not require "
-        "TensorFlow, and is the fastest format on CPUs with int8 weights.",
+        "TensorFlow, and is the fastest format on CPUs with int8 weights. onnx, openvino: a model "
+        "for these runtimes, whose packages it requires (pip install 'bert-tf[onnx]' or "
+        "'bert-tf[openvino]').",
         choices=tuple(WEIGHTS),
     )
     weights: str = setting(
         "float32",
         "Type of the stored weights. saved_model: float32, bfloat16, or int8, all converted to "
         "the type of --mixed_precision when loaded. litert: float32, float16, or int8 (dynamic "
-        "range quantization, computed in integers).",
+        "range quantization, computed in integers). onnx: float32. openvino: float32 or float16.",
         choices=("float32", "float16", "bfloat16", "int8"),
     )
     signatures: str = setting(
@@ -145,7 +154,7 @@ class ExportSettings(CheckpointSettings):
         "and bert_tf.load; or ids, one signature of IDs to numbers, without string operations and "
         "checks of the IDs, which other runtimes and converters can read (float32 weights).",
         choices=("all", "ids"),
-        needs="format=saved_model",
+        rules=[Needs(equals("format", "saved_model"))],
     )
     with_litert: str | None = setting(
         None,
@@ -271,7 +280,7 @@ class PredictionSettings(AnyModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class ExtractionSettings(Settings):
+class ExtractionSettings(ModelJobSettings):
     """Texts to extract embeddings from."""
 
     always_required: ClassVar = ("init_checkpoint",)

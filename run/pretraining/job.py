@@ -6,7 +6,7 @@ import os
 
 import tensorflow as tf
 
-from bert_tf import losses, models
+from bert_tf import losses, models, notes
 from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.errors import InputError
@@ -160,9 +160,9 @@ def start(settings, strategy, techniques=()):
                 checkpoint,
             )
         heads = dict.fromkeys(name.removeprefix(HEADS).partition("/")[0] for name in lacking)
-        print(
-            f"note: {checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start "
-            "with random weights"
+        notes.tell(
+            f"{checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start with "
+            "random weights"
         )
     return run
 

@@ -9,9 +9,10 @@ from typing import ClassVar
 
 from bert_tf.checkpoints import TokenizerFiles
 from bert_tf.cli import paths, roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, equals
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
@@ -53,7 +54,7 @@ RECIPES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingSettings(Settings):
+class PretrainingSettings(ModelJobSettings):
     """A pre-training run: its records, with the masking if they contain no masks, and its schedule.
 
     Attributes:
@@ -67,7 +68,7 @@ class PretrainingSettings(Settings):
         "Published pre-training recipe: a set of flags, which the script prints. Explicit flags "
         "take precedence. original: BERT, 90% of the steps with 128 tokens, the rest with 512. "
         "original_128: BERT, only with 128 tokens. roberta: RoBERTa with 125,000 steps.",
-        choices=RECIPES,
+        recipes=RECIPES,
         changeable=True,
     )
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
@@ -238,11 +239,11 @@ class PretrainingSettings(Settings):
 
     @property
     def longest_sequence(self):
-        """See Settings."""
+        """See ModelJobSettings."""
         return max(phase.settings.max_seq_length for phase in phases.get_phases(self))
 
     def add_file_values(self):
-        """See Settings.
+        """See ModelJobSettings.
 
         Raises InputError if records belong to another vocabulary; see `vocabulary.find_tokenizer`.
         """

@@ -12,6 +12,7 @@ from bert_tf.cli import paths
 from bert_tf.cli.resolution import RUN
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
+from bert_tf.tokenization.vocabulary import get_source
 from data_prep.pretraining.vocabularies import read_vocabularies
 from data_prep.reading import compute_digest
 from run.pretraining import phases
@@ -54,7 +55,7 @@ def find_tokenizer(settings):
         and (difference := describe_vocabulary_difference(vocab_file, near.vocab_file))
     ):
         warn(
-            f"note: the vocabulary {vocab_file} overrides the one of "
+            f"note: the vocabulary {get_source(vocab_file)} overrides the one of "
             f"`{setting}`={settings.values()[setting]}{difference}"
         )
     return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)

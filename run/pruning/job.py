@@ -23,7 +23,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.techniques.compression.pruning import most_important, prune
 from bert_tf.techniques.compression.word_embeddings import factorize, keep_pieces
-from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR, get_source
 from run.distillation.settings import check_sizes
 from run.finetuning import job
 from run.finetuning.experiment import Experiment, write_scores
@@ -111,7 +111,8 @@ def _write_pieces(tokenizer, ids):
         for token in tokenizer.added_tokens
         if token.content in pieces
     ]
-    return write_temporary_vocabulary(pieces, added_tokens)
+    source = get_source(tokenizer.vocab_file)
+    return write_temporary_vocabulary(source, pieces, added_tokens)
 
 
 def _make_distillation(settings, original, task):

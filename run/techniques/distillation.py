@@ -16,7 +16,7 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.tasks import KINDS
-from bert_tf.techniques.distillation import (
+from bert_tf.techniques.distillation_losses import (
     DistilledModel,
     call_with_inner,
     create_distillation_loss,
@@ -46,7 +46,7 @@ class Distillation(Technique):
       losses: LossSettings.
       path: Path of the teacher's checkpoint.
       teacher, student: BertConfigs.
-      logits_loss: Key of bert_tf.techniques.distillation.LOGITS_LOSSES.
+      logits_loss: Key of bert_tf.techniques.distillation_losses.LOGITS_LOSSES.
       load_teacher: Callable () -> the teacher's model with its weights, called in the strategy's
         scope.
       init_layers: Tuple of int. Layers of the teacher that initialize the student, if any.

@@ -2,7 +2,7 @@
 
 Scripts define their flags from this module, so it does not import TensorFlow.
 
-The rules of the fields (`not_with`) are the only table of techniques that cannot be combined.
+The rules of the fields (`NotWith`) are the only table of techniques that cannot be combined.
 """
 
 import dataclasses

@@ -14,6 +14,7 @@ from bert_tf.checkpoints.training_run import RUN_FILE, has_run
 from bert_tf.config import LATER_DEFAULTS, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
+from bert_tf.tokenization.vocabulary import get_source
 
 # Left by a run that was killed while it saved its first checkpoint.
 RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")
@@ -115,5 +116,5 @@ def _check_vocabulary(output_dir, vocab_file):
         raise InputError(
             f"differs from the vocabulary of the run in `output_dir`, {existing}",
             "vocab_file",
-            vocab_file,
+            get_source(vocab_file),
         )

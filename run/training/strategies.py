@@ -8,7 +8,7 @@ import sys
 import tensorflow as tf
 from official.common import distribute_utils
 
-from bert_tf import processor
+from bert_tf import notes, processor
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
 from run.training import clusters
@@ -63,10 +63,7 @@ def make_strategy(devices, mixed_precision="float32"):
             )
             starting = clusters.end_on_signals()
         else:
-            print(
-                f"note: {clusters.VARIABLE} has no cluster, so this process is the only worker",
-                file=sys.stderr,
-            )
+            notes.tell(f"{clusters.VARIABLE} has no cluster, so this process is the only worker")
     address = devices.tpu_name or ""
     if (
         name == "tpu"
@@ -101,7 +98,7 @@ def _count_gpus(name):
     """Returns the number of visible GPUs that the strategy of that name can use."""
     visible = len(tf.config.list_physical_devices("GPU"))
     if not visible and name != "tpu" and (reason := _explain_unseen_gpus()):
-        print(f"note: running on the CPU: {reason}", file=sys.stderr)
+        notes.tell(f"running on the CPU: {reason}")
     return min(visible, 1) if name == "one_device" else visible
 
 
@@ -181,16 +178,14 @@ def warn_about_slow_precision(precision, device):
       device: "CPU", "GPU", or "TPU".
     """
     if precision == "bfloat16" and device == "CPU" and not has_bfloat16_instructions():
-        print(
-            "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is "
-            "faster on it",
-            file=sys.stderr,
+        notes.tell(
+            "this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster "
+            "on it"
         )
     if precision == "float32" and device == "TPU":
-        print(
-            "note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; "
-            "bfloat16 is faster on it",
-            file=sys.stderr,
+        notes.tell(
+            "a TPU computes a float32 matrix multiplication in six bfloat16 passes; bfloat16 is "
+            "faster on it"
         )
 
 

@@ -118,6 +118,15 @@ def test_rules(values, message):
     assert str(caught.value) == message
 
 
+def test_only_recipes_set_other_settings():
+    precision = setting("float32", "Type.", choices={"float32": "float32", "tf32": "mixed"})
+    assert precision.metadata["choices"] == ("float32", "tf32")
+    assert precision.metadata["recipes"] is None
+    recipe = setting(None, "Recipe.", recipes={"small": {"toy_count": 1}})
+    assert recipe.metadata["choices"] == ("small",)
+    assert recipe.metadata["recipes"] == {"small": {"toy_count": 1}}
+
+
 def test_help_names_what_a_setting_requires():
     texts = {field.name: describe(field) for field in dataclasses.fields(Chest) if field.metadata}
     assert texts["chest_steps"] == "Steps. Requires `chest_train` and `toy_kind`=fancy."

@@ -72,3 +72,10 @@ def test_only_encoders_have_a_pooling(toy_checkpoints):
         bert_tf.load(toy_checkpoints / "encoder", sentence_pooling="first", **OPTIONS)
     with pytest.raises(InputError, match=r"^`sentence_pooling`=max: has no effect on models of k"):
         bert_tf.load(toy_checkpoints / "classifier", sentence_pooling="max")
+
+
+@pytest.mark.large
+def test_the_sixth_model_of_a_process_does_not_warn(toy_checkpoints, caplog):
+    for _ in range(7):
+        bert_tf.load(toy_checkpoints / "encoder", kind="encoder", **OPTIONS).encode(["a"])
+    assert "retracing" not in caplog.text

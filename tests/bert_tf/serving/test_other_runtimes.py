@@ -1,5 +1,7 @@
 """Exports that other runtimes open: OpenVINO, ONNX Runtime, and Keras 3."""
 
+import concurrent.futures
+import json
 import os
 import subprocess
 import sys
@@ -11,11 +13,22 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
-from bert_tf.serving import litert, saved_model
+from bert_tf.serving import litert, onnx, openvino, saved_model
+from bert_tf.serving.description import ModelDescription
 from bert_tf.serving.loading import open_export
+from bert_tf.serving.plain_model import group_by_length
 from bert_tf.tasks import KINDS
 from tests.test_gpu_kernels import list_operations
-from tests.toy_servables import METADATA, PIECES, REQUESTS, assert_near, make_servable
+from tests.toy_servables import (
+    METADATA,
+    PIECES,
+    REQUESTS,
+    TEXTS,
+    assert_near,
+    assert_same_responses,
+    make_servable,
+    respond,
+)
 
 # The first test exports seven models.
 pytestmark = [pytest.mark.large, pytest.mark.timeout(300)]
@@ -58,7 +71,7 @@ def compute_expected(servable, features, function="compute_numbers"):
 
 
 def assert_same_numbers(found, expected, features, kind):
-    """Asserts that outputs by name differ by at most 1e-5 where there are tokens."""
+    """Asserts that outputs by name differ by at most 1e-5 at tokens."""
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         other = found[name]
@@ -68,14 +81,11 @@ def assert_same_numbers(found, expected, features, kind):
         assert_near(other, value)
 
 
-def answer_with_openvino(openvino, model, features):
-    """Returns the outputs of a model of OpenVINO by name, or the list of them without names."""
-    compiled = openvino.Core().compile_model(model, "CPU", EXACT)
+def answer_with_openvino(runtime, model, features):
+    """Returns the outputs of a model of OpenVINO by name."""
+    compiled = runtime.Core().compile_model(model, "CPU", EXACT)
     outputs = compiled(features)
-    return {
-        next(iter(output.get_names()), number): outputs[output]
-        for number, output in enumerate(compiled.outputs)
-    }
+    return {output.get_any_name(): outputs[output] for output in compiled.outputs}
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -112,9 +122,9 @@ def test_texts_need_the_other_signatures(folder):
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_openvino_opens_a_saved_model_of_ids(folder, servables, features, name):
-    openvino = pytest.importorskip("openvino")
+    runtime = pytest.importorskip("openvino")
     found = answer_with_openvino(
-        openvino, openvino.convert_model(str(folder / name / "1")), features
+        runtime, runtime.Core().read_model(str(folder / name / "1")), features
     )
     expected = compute_expected(servables[name], features)
     assert_same_numbers(found, expected, features, METADATA[name].kind)
@@ -122,7 +132,7 @@ def test_openvino_opens_a_saved_model_of_ids(folder, servables, features, name):
 
 @pytest.mark.parametrize("name", ["pretrained", "classifier"])
 def test_tf2onnx_converts_a_saved_model_of_ids(folder, servables, features, name, tmp_path):
-    """It runs in a process of its own: it changes TensorFlow's settings."""
+    """It runs in its own process: it changes TensorFlow's settings."""
     pytest.importorskip("tf2onnx")
     onnxruntime = pytest.importorskip("onnxruntime")
     path = str(tmp_path / "model.onnx")
@@ -141,12 +151,12 @@ def test_tf2onnx_converts_a_saved_model_of_ids(folder, servables, features, name
 @pytest.mark.parametrize("name", REQUESTS)
 def test_openvino_opens_litert_files(toy_tokenizer, name, tmp_path, features):
     """OpenVINO reads the first graph, which is the only one without a masked LM's head."""
-    openvino = pytest.importorskip("openvino")
+    runtime = pytest.importorskip("openvino")
     servable = make_servable(name, toy_tokenizer, layer="litert")
     path = str(tmp_path / "m.tflite")
     with open(path, "wb") as file:
         file.write(litert.convert(servable, lengths=(LENGTH,), batch_sizes=(ROWS,)))
-    model = openvino.Core().read_model(path)
+    model = runtime.Core().read_model(path)
     if hasattr(servable, "best_pieces"):
         assert [port.shape[0] for port in model.inputs] == [1]  # the head of one [MASK]
         return
@@ -154,7 +164,7 @@ def test_openvino_opens_litert_files(toy_tokenizer, name, tmp_path, features):
         port: next(features[each] for each in FEATURES if each in port.get_any_name())
         for port in model.inputs
     }
-    compiled = openvino.Core().compile_model(model, "CPU", EXACT)
+    compiled = runtime.Core().compile_model(model, "CPU", EXACT)
     found = compiled({port.get_any_name(): value for port, value in inputs.items()})
     expected = compute_expected(servable, features, "compute_outputs")
     for name, output in zip(sorted(expected), compiled.outputs, strict=True):
@@ -164,3 +174,80 @@ def test_openvino_opens_litert_files(toy_tokenizer, name, tmp_path, features):
             assert_near(value[is_token], expected[name][is_token])
         else:
             assert_near(value, expected[name])
+
+
+FORMATS = {  # Module, and the packages that it requires.
+    "onnx": (onnx, ("tf2onnx", "onnxruntime")),
+    "openvino": (openvino, ("openvino",)),
+}
+
+
+def write_file(name, servable, folder):
+    """Writes a Servable to a file in a format of FORMATS, and returns its path."""
+    module, packages = FORMATS[name]
+    for package in packages:
+        pytest.importorskip(package)
+    path = str(folder / f"model{module.SUFFIX}")
+    module.write(servable, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_answers_texts_as_the_servable(servables, name, kind, tmp_path):
+    """Also texts that are not UTF-8, and none, and texts of different lengths at once."""
+    servable = servables[kind]
+    model = open_export(write_file(name, servable, tmp_path))
+    unusual = [b"the \xff\xfe dog \xe2\x82", b"", "the\u202fd\u00f3g\tand \u00c9".encode()]
+    unusual = {
+        key: [[text, b"it"] for text in unusual] if key == "choices" else unusual
+        for key in REQUESTS[kind]
+    }
+    for request in (REQUESTS[kind], unusual):
+        assert_same_responses(model(**request), respond(servable, request))
+    assert all(value.shape[0] == 0 for value in model(**{key: [] for key in unusual}).values())
+    assert (model.kind, model.inputs) == (servable.kind, tuple(servable.text_inputs))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_threads_share_a_file(servables, name, tmp_path):
+    model = open_export(write_file(name, servables["tagger"], tmp_path))
+    texts = [TEXTS[:1], TEXTS[2:], TEXTS] * 5
+    expected = [model(text=each)["scores"] for each in texts]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda each: model(text=each)["scores"], texts)
+        for scores, others in zip(found, expected, strict=True):
+            np.testing.assert_allclose(scores, others, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_other_files_and_missing_packages(name, tmp_path, monkeypatch):
+    module, packages = FORMATS[name]
+    path = tmp_path / f"model{module.SUFFIX}"
+    with pytest.raises(InputError, match="does not exist"):
+        open_export(str(path))
+    path.write_text("no model")
+    (tmp_path / "model.bin").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, packages[-1], None)
+    with pytest.raises(InputError, match=rf"requires {packages[-1]}; run pip install 'bert-tf\["):
+        open_export(str(path))
+    monkeypatch.undo()
+    for package in packages:
+        pytest.importorskip(package)
+    with pytest.raises(InputError, match=r"model\.\w+: is not an \w+ model, or is corrupted: "):
+        open_export(str(path))
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "[]", "{}", json.dumps({"vocabulary": 3, "task.json": {}})]
+)
+def test_a_file_of_another_project_has_no_description(text):
+    with pytest.raises(InputError, match=r"m\.onnx: does not contain the tokenizer of a model wit"):
+        ModelDescription.from_json(text, "m.onnx")
+
+
+def test_rows_of_similar_length_run_together():
+    assert group_by_length([]) == []
+    assert group_by_length([9, 3, 3, 40, 4]) == [[1, 2, 4], [0], [3]]
+    assert group_by_length([9, 3, 5]) == [[1, 2, 0]]
+    assert group_by_length([5] * 40) == [[*range(32)], [*range(32, 40)]]
