@@ -22,6 +22,7 @@ from bert_tf.checkpoints.tensors import (
 from bert_tf.errors import InputError
 
 _LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
+HEAD = ("output_weights", "output_bias")  # Variables with one row per label.
 
 
 def open_checkpoint(path):
@@ -81,7 +82,7 @@ class LoadReport:
         )
 
 
-def load_pretrained(model, path, *, leave=(), layers=(), adds_tokens=False):
+def load_pretrained(model, path, *, leave=(), layers=(), adds_tokens=False, output_order=()):
     """Loads a checkpoint into a model, matched by the original's variable names.
 
     Args:
@@ -92,6 +93,8 @@ def load_pretrained(model, path, *, leave=(), layers=(), adds_tokens=False):
         the same index.
       adds_tokens: bool. Whether the model may have more word embeddings than the checkpoint; those
         after the checkpoint's keep their initial values.
+      output_order: For each output of the model's head, index of the output to load; ()
+        for the same index.
 
     Returns:
       LoadReport. A task head or pooler that the checkpoint lacks is reported as missing.
@@ -105,6 +108,7 @@ def load_pretrained(model, path, *, leave=(), layers=(), adds_tokens=False):
     sources = _match_variables(model, leave, layers)
     if adds_tokens:
         sources = [_add_new_rows(source, checkpoint) for source in sources]
+    sources = [_reorder_outputs(source, output_order) for source in sources]
     missing = _check_sources(sources, checkpoint, getattr(model, "encoder", model).config)
     loaded = [source for source in sources if source.name not in missing]
     used = {part for source in loaded for part in source.parts}
@@ -129,10 +133,13 @@ class _Source(typing.NamedTuple):
     name: str  # Name of the variable.
     parts: list[str]  # Canonical names of the tensors, which are concatenated on the last axis.
     num_new_rows: int = 0  # Last rows of the variable, which the tensors lack.
+    order: tuple[int, ...] = ()  # Index of the tensor's row for each row; () for the same.
 
     def read(self, checkpoint):
         """Returns the value of the variable, with its initial values of new rows."""
         value = np.concatenate([checkpoint.tensors[part].read() for part in self.parts], axis=-1)
+        if self.order:
+            value = value[list(self.order)]
         if not self.num_new_rows:
             return value
         return np.concatenate([value, self.variable.numpy()[-self.num_new_rows :]])
@@ -165,6 +172,11 @@ def _add_new_rows(source, checkpoint):
     rows, width = stored.shape
     size, model_width = source.variable.shape.as_list()
     return source._replace(num_new_rows=max(size - rows, 0) if width == model_width else 0)
+
+
+def _reorder_outputs(source, order):
+    """Returns a _Source with the order of its rows if its variable is part of the head."""
+    return source._replace(order=order) if source.name in HEAD else source
 
 
 def _check_sources(sources, checkpoint, config):

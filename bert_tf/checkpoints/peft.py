@@ -200,10 +200,11 @@ class Peft(Origin):
             )
 
     def read_weights(self, directory, path):
-        """See Origin. The weights of the base."""
+        """See Origin. The weights of the base, without an adapter in its directory, like PEFT."""
         if not (_is_alone(directory) and path == directory.folder.join(WEIGHTS_NAME)):
             return None
-        return type(directory).open(_find_base(directory)).checkpoint
+        open_directory = type(directory).open
+        return open_directory(open_directory(_find_base(directory)).weights_path).checkpoint
 
     def adapt_weights(self, directory, checkpoint):
         """See Origin. Merges the adapter in the directory."""

@@ -107,7 +107,10 @@ def check_unused(names, path):
 
 
 def check_config(checkpoint, config):
-    """Raises InputError unless a checkpoint contains the encoder that a config describes."""
+    """Raises InputError unless a checkpoint contains exactly the encoder that a config describes.
+
+    It may also contain heads of this project, and what `check_unused` tolerates.
+    """
     check_settings(checkpoint, config, "the BERT config")
     shapes = variables.get_shapes(config)
     shapes = {
@@ -123,17 +126,7 @@ def check_config(checkpoint, config):
                 f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the "
                 f"checkpoint and {shape} in the BERT config"
             )
-    embeddings = (
-        variables.EMBEDDING_PROJECTION,
-        variables.EMBEDDING_PROJECTION_BIAS,
-        variables.TOKEN_TYPE_EMBEDDINGS,
-    )
-    for name in sorted(checkpoint.tensors.keys() - shapes):
-        if name.startswith("bert/encoder/") or name in embeddings:
-            raise InputError(
-                f"{checkpoint.path}: the checkpoint contains {name}, which the BERT config does "
-                "not describe"
-            )
+    check_unused(sorted(checkpoint.tensors.keys() - shapes), checkpoint.path)
 
 
 def original_tensors(name, tensor):

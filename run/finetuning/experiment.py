@@ -80,6 +80,7 @@ class Experiment:
       inputs: Dict of setting to JSON value that a resumed run must share, in addition to its
         settings, such as the `fingerprint` of its files.
       new_variables: Names of the model's variables that are not loaded from init_checkpoint.
+      output_order: Indices of the outputs of init_checkpoint; see `load_pretrained`.
     """
 
     strategy: tf.distribute.Strategy
@@ -87,6 +88,7 @@ class Experiment:
     techniques: tuple = ()
     inputs: dict = dataclasses.field(default_factory=dict)
     new_variables: tuple = ()
+    output_order: tuple = ()
 
     def train_once(self, settings):
         """Trains and evaluates as `settings` request, in the run's directory.
@@ -163,6 +165,7 @@ class Experiment:
             num_warmup_steps=int((num_steps or 0) * settings.tuning.warmup_proportion),
             init_checkpoint=settings.model.init_checkpoint,
             new_variables=self.new_variables,
+            output_order=self.output_order,
             adds_tokens=settings.do_train and settings.added_tokens_file is not None,
         )
 

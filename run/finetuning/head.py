@@ -69,6 +69,31 @@ def choose_new_variables(task, checkpoint, keep_head, config):
     return tuple(shapes)
 
 
+def get_output_order(task, checkpoint):
+    """Returns the index in a checkpoint's head of each label of a task, and prints a new order.
+
+    Args:
+      task: Task that has read its data.
+      checkpoint: Path for ModelDirectory.open.
+
+    Returns:
+      Tuple of int. () if the order is the same, or if the checkpoint has other labels.
+    """
+    existing = ModelDirectory.open(checkpoint).task
+    if existing is None or existing.kind != task.metadata.kind or existing.has_generic_labels:
+        return ()
+    labels = task.order_labels(existing.labels)
+    if labels == task.metadata.labels or {*labels} != {*task.metadata.labels}:
+        return ()
+    print(
+        to_flag_names(
+            f"`init_checkpoint`={checkpoint}: reorders the outputs of its head, "
+            f"{', '.join(existing.labels)}, to {', '.join(task.metadata.labels)}"
+        )
+    )
+    return tuple(labels.index(label) for label in task.metadata.labels)
+
+
 def _describe_difference(task, existing):
     """Describes how the TaskMetadata of a checkpoint differs from this task, or returns None.
 
@@ -77,7 +102,13 @@ def _describe_difference(task, existing):
     metadata = task.metadata
     if existing is None or (
         (existing.kind, existing.multi_label) == (metadata.kind, metadata.multi_label)
-        and (existing.has_generic_labels or task.has_labels(existing.labels))
+        and (
+            existing.has_generic_labels
+            or (
+                len(existing.labels) == len(metadata.labels)
+                and {*task.order_labels(existing.labels)} == {*metadata.labels}
+            )
+        )
     ):
         return None
     return f"is of {_describe_task(existing)}, but this task requires {_describe_task(metadata)}"

@@ -26,7 +26,7 @@ from run.finetuning.experiment import (
     choose_padding,
     write_scores,
 )
-from run.finetuning.head import choose_new_variables
+from run.finetuning.head import choose_new_variables, get_output_order
 from run.finetuning.search import search
 from run.finetuning.tasks import TASKS
 from run.techniques.freezing import Freezing
@@ -221,13 +221,18 @@ def open_experiment(settings, strategy, metadata=None):
     for run_settings in settings.runs:
         run_settings.num_train_steps(task.num_train_examples)
     new_variables = ()
+    output_order = ()
     if checkpoint and not all(
         has_run(run_settings.training.output_dir) for run_settings in settings.runs
     ):
         new_variables = choose_new_variables(
             task, checkpoint, settings.keep_head, settings.model.config
         )
-    return dataclasses.replace(experiment, inputs=inputs, new_variables=new_variables)
+        if not new_variables:
+            output_order = get_output_order(task, checkpoint)
+    return dataclasses.replace(
+        experiment, inputs=inputs, new_variables=new_variables, output_order=output_order
+    )
 
 
 def fingerprint_training_files(task):

@@ -37,6 +37,7 @@ def open_run(
     init_checkpoint=None,
     new_variables=(),
     adds_tokens=False,
+    output_order=(),
 ):
     """Creates a run's model and optimizer, and loads the weights.
 
@@ -58,6 +59,7 @@ def open_run(
       new_variables: Names of variables that keep their initial values even if init_checkpoint
         contains them.
       adds_tokens: Whether the model may have more word embeddings than init_checkpoint.
+      output_order: See `load_pretrained`.
 
     Returns:
       Run.
@@ -79,7 +81,7 @@ def open_run(
         )
         for technique in techniques:
             technique.build(run)
-        run.restore(init_checkpoint, new_variables, adds_tokens)
+        run.restore(init_checkpoint, new_variables, adds_tokens, output_order)
     return run
 
 
@@ -166,7 +168,7 @@ class Run:
         self.init_layers = ()
         self.missing = ()
 
-    def restore(self, init_checkpoint=None, new_variables=(), adds_tokens=False):
+    def restore(self, init_checkpoint=None, new_variables=(), adds_tokens=False, output_order=()):
         """Loads the weights. See `open_run` for the arguments. Call it in the strategy's scope."""
         self._best = BestWeights(self.folder, self.model, writes=self.writes)
         if self.num_steps:
@@ -195,6 +197,7 @@ class Run:
                 leave=new_variables,
                 layers=self.init_layers,
                 adds_tokens=adds_tokens,
+                output_order=output_order,
             )
             print(report, file=sys.stderr)
             self.missing = report.missing

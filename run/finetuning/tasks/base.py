@@ -142,12 +142,12 @@ class Task(abc.ABC):
             f"{scope}output_weights": [num_outputs, config.hidden_size],
         }
 
-    def has_labels(self, labels):
-        """Returns whether the labels of a model are the labels of this task in the same order.
+    def order_labels(self, labels):
+        """Returns the names in this task of the labels of a model, in the model's order.
 
-        `labels`: Tuple of str.
+        `labels`: Tuple of str. Labels that the task lacks keep their names.
         """
-        return labels == self.metadata.labels
+        return labels
 
     @property
     def training_files(self):

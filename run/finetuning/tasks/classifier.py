@@ -118,16 +118,14 @@ class ClassifierTask(Task):
                 )
             )
 
-    def has_labels(self, labels):
+    def order_labels(self, labels):
+        """See Task. Models of Hugging Face's hub have the label names of its datasets."""
         if self._dataset.name == datasets.CUSTOM:
-            return super().has_labels(labels)
+            return labels
         try:
-            return (
-                glue.order_labels(self._dataset.name, self._dataset.labels, labels)
-                == self._dataset.labels
-            )
+            return glue.order_labels(self._dataset.name, self._dataset.labels, labels)
         except InputError:
-            return False
+            return labels
 
     @property
     def _known_rows(self):

@@ -5,11 +5,13 @@
 
 import json
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
 
 import bert_tf
+from bert_tf.checkpoints import ModelDirectory, convert
 from bert_tf.errors import InputError
 
 TODAY = pathlib.Path(__file__).parents[2] / "reference" / "today"
@@ -127,6 +129,22 @@ def test_outputs_of_each_token(open_folder, name, model_class, outputs):
             np.testing.assert_allclose(found[output][0], expected[number], rtol=0, atol=TOLERANCE)
 
 
+def test_adapter_replaces_that_of_its_base(open_folder, tmp_path):
+    """In transformers and PEFT, too, an adapter alone replaces the one next to its base."""
+    base = pathlib.Path(open_folder("peft_on_base"))
+    for name in ("adapter_model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        if (base / name).exists():
+            shutil.copy(base / name, tmp_path)
+    config = json.loads((base / "adapter_config.json").read_text())
+    config["base_model_name_or_path"] = str(base)
+    (tmp_path / "adapter_config.json").write_text(json.dumps(config))
+    tensors = ModelDirectory.open(str(tmp_path)).checkpoint.tensors
+    expected = ModelDirectory.open(str(base)).checkpoint.tensors
+    assert tensors.keys() == expected.keys()
+    for name, tensor in expected.items():
+        np.testing.assert_array_equal(tensors[name].read(), tensor.read(), err_msg=name)
+
+
 def test_masked_lm(open_folder):
     entry = EXPECTED["tied_masked_lm"]
     answers = bert_tf.load(open_folder("tied_masked_lm"))(text=entry["text_a"])
@@ -157,3 +175,12 @@ def test_rejected(open_folder, name):
     with pytest.raises(InputError, match=REJECTED[name]) as error:
         bert_tf.load(open_folder(name))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("output_format", ["tf1", "huggingface"])
+@pytest.mark.parametrize("name", ["adapter_tensors", "fewer_layers", "two_poolers"])
+def test_unused_tensors_are_not_converted(open_folder, tmp_path, name, output_format):
+    """Conversion has the rule of loading: no tensor of the encoder or the head is dropped."""
+    with pytest.raises(InputError, match=REJECTED[name]):
+        convert(open_folder(name), str(tmp_path / "out"), output_format)
+    assert not (tmp_path / "out").exists()

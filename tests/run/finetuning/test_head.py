@@ -1,9 +1,10 @@
 """The head with which training starts: that of the checkpoint, or a new one."""
 
+import numpy as np
 import pytest
 
 from bert_tf import models
-from bert_tf.checkpoints import FORMATS, model_tensors, task_metadata
+from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors, task_metadata
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
@@ -61,7 +62,7 @@ def test_a_head_for_the_same_labels_is_loaded(checkpoint, capsys, labels, metada
 @pytest.mark.parametrize(
     ("metadata", "labels", "difference"),
     [
-        (describe(("b", "a")), ("a", "b"), "is of a classifier with the labels b, a"),
+        (describe(("b", "c")), ("a", "b"), "is of a classifier with the labels b, c"),
         (
             describe(("a", "b"), "token_classifier"),
             ("a", "b"),
@@ -89,22 +90,43 @@ def test_a_head_for_other_labels_is_new_by_default(
 
 
 @pytest.mark.parametrize(
-    ("labels", "is_loaded"),
+    ("labels", "order"),
     [
-        (("LABEL_0", "LABEL_1"), True),
-        (("negative", "POSITIVE"), True),
-        (("positive", "negative"), False),
+        (("LABEL_0", "LABEL_1"), ()),
+        (("negative", "POSITIVE"), ()),
+        (("positive", "negative"), (1, 0)),
+        (("positive", "neutral"), None),
     ],
 )
 def test_a_head_of_hugging_face_is_loaded_if_it_has_the_labels_of_the_task(
-    checkpoint, labels, is_loaded
+    checkpoint, labels, order
 ):
     path = checkpoint(models.BertClassifier(CONFIG, 2), describe(labels))
     task = ClassifierTask.open(
         FineTuningSettings(task=classifier.ClassifierSettings(task_name="sst-2", data_dir="none")),
         None,
     )
-    assert head.choose_new_variables(task, path, None, CONFIG) == (() if is_loaded else HEAD)
+    assert head.choose_new_variables(task, path, None, CONFIG) == (HEAD if order is None else ())
+    assert head.get_output_order(task, path) == (order or ())
+
+
+def test_rows_of_a_head_follow_the_labels(checkpoint, capsys):
+    """A head whose labels have another order is loaded with its rows permuted by name."""
+    existing = models.BertClassifier(CONFIG, 3)
+    path = checkpoint(existing, describe(("c", "a", "b")))
+    task = make_task(("a", "b", "c"))
+    assert head.choose_new_variables(task, path, None, CONFIG) == ()
+    order = head.get_output_order(task, path)
+    assert order == (1, 2, 0)
+    assert "reorders the outputs of its head, c, a, b, to a, b, c" in capsys.readouterr().out
+    model = models.BertClassifier(CONFIG, 3)
+    load_pretrained(model, path, output_order=order)
+    values = {variable.name: variable.numpy() for variable in model.variables}
+    for variable in existing.variables:
+        expected = variable.numpy()
+        if variable.name.startswith("output_"):
+            expected = expected[[1, 2, 0]]
+        np.testing.assert_array_equal(values[variable.name], expected)
 
 
 def test_a_head_with_another_number_of_labels_is_new(checkpoint, capsys):
