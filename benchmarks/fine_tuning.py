@@ -20,6 +20,7 @@ from benchmarks.peer_process import ROOT, PeerError
 from benchmarks.peers import LabeledTexts
 from bert_tf import files
 from bert_tf.cli import roles, script
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import datasets, glue
@@ -50,13 +51,13 @@ class FineTuningSettings(Settings):
         None,
         "Directory of SST-2's train.tsv and dev.tsv from GLUE.",
         role=roles.INPUT_FOLDER,
-        required="without mrpc_dir",
+        rules=[Required(unless="mrpc_dir")],
     )
     mrpc_dir: str | None = setting(
         None, "Directory of MRPC's train.tsv and dev.tsv in GLUE's layout.", role=roles.INPUT_FOLDER
     )
     init_checkpoint: str | None = setting(
-        None, "Directory of a Hugging Face model. Required.", required=True, role=roles.INPUT
+        None, "Directory of a Hugging Face model. Required.", rules=[Required()], role=roles.INPUT
     )
     dtypes: tuple[str, ...] = setting(("float32", "bfloat16"), "Types of the computations.")
     num_train_rows: int = setting(

@@ -110,15 +110,15 @@ def _open(path):
     They are the same unless the file is compressed. A thread keeps its last .gz file open, so that
     the parts of one, read in order, decompress it once.
     """
-    place = files.at(path)
+    entry = files.at(path)
     if not path.endswith(".gz"):
-        with place.open() as file:
+        with entry.open() as file:
             yield file, file
         return
-    key = place.absolute(), place.modified_ns(), place.size()
+    key = entry.absolute(), entry.modified_ns(), entry.size()
     if getattr(_opened, "key", None) != key:
         _opened.key = None
-        stored = place.open()
+        stored = entry.open()
         _opened.files = stored, gzip.GzipFile(fileobj=stored)
         _opened.key = key
     yield _opened.files

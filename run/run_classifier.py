@@ -12,7 +12,9 @@ from data_prep.tasks import classifier
 from run.finetuning.settings import FineTuningSettings
 from run.training.settings import OriginalDeviceSettings
 
-SETTINGS = FineTuningSettings(devices=OriginalDeviceSettings(), task=classifier.Settings())
+SETTINGS = FineTuningSettings(
+    devices=OriginalDeviceSettings(), task=classifier.ClassifierSettings()
+)
 COMMAND = script.Command(SETTINGS, "run.finetuning.job")
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ from bert_tf.cli import script
 from data_prep.tasks import token_classifier
 from run.finetuning.settings import FineTuningSettings
 
-COMMAND = script.Command(FineTuningSettings(task=token_classifier.Settings()), "run.finetuning.job")
+COMMAND = script.Command(
+    FineTuningSettings(task=token_classifier.TokenClassifierSettings()), "run.finetuning.job"
+)
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -14,6 +14,7 @@ import pathlib
 import re
 import textwrap
 
+from bert_tf.cli.rules import describe, find_required
 from bert_tf.cli.usage import get_title
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -190,32 +191,32 @@ def read_docstring(module):
 
 def write_flag(field, default):
     """Returns the row of a flag, from the dataclasses.Field of its setting."""
-    rules = field.metadata
     if isinstance(default, tuple):
         default = ",".join(map(str, default))
-    if rules["is_required"] and not any(rules["required"]):
+    required = find_required(field)
+    if required and required.is_always:
         default = "required"
     elif default in (None, ""):
         default = "none"
     else:
         default = f"`{default}`"
-    help_text = re.sub(r"([|*<>])", r"\\\1", re.sub(r"`(\w+)`", r"--\1", rules["help"]))
+    help_text = re.sub(r"([|*<>])", r"\\\1", re.sub(r"`(\w+)`", r"--\1", describe(field)))
     return f"| `--{field.name}` | {describe_type(field)} | {default} | {help_text} |"
 
 
 def describe_type(field):
     """Returns the type of a flag in words, with its bounds, or its choices."""
-    rules = field.metadata
-    if rules["choices"]:
-        return ", ".join(rules["choices"])
+    metadata = field.metadata
+    if metadata["choices"]:
+        return ", ".join(metadata["choices"])
     kinds = getattr(field.type, "__args__", (field.type,))  # of `int | None` and `tuple[int, ...]`
     words = TYPES[kinds[0]]
     if ... in kinds:
-        words += ", repeatable" if rules["repeated"] else "s, comma-separated"
+        words += ", repeatable" if metadata["repeated"] else "s, comma-separated"
     bounds = [
-        f"{word} {rules[name]:,}"
+        f"{word} {metadata[name]:,}"
         for name, word in (("lower", "at least"), ("upper", "at most"))
-        if rules[name] is not None
+        if metadata[name] is not None
     ]
     return ", ".join([words, *bounds])
 

@@ -20,10 +20,17 @@ from tests import scripts
 
 ROOT = pathlib.Path(__file__).parent.parent
 OPTIONAL_PACKAGES = ("distributed",)  # The extra `dask` cannot be installed with NumPy 2.5.
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(
+        ROOT / name
+        for name in ("README.md", "ARCHITECTURE.md", "BUILD_NOTES.md", "CONTRIBUTING.md")
+    ),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 SHELL = {"", "sh", "bash", "shell", "console"}  # languages of fenced blocks
 SCRIPT_FOLDERS = ("data_prep", "run", "benchmarks")
 COMMON_FLAGS = {"help", "helpfull", "traceback"}
+OTHER_FLAGS = {"no-compile", "vmodule", "stderrthreshold"}  # Of pip and libtpu.
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 OUR_PATH = re.compile(r"(?:bert_tf|data_prep|run|tests|benchmarks|docs)/[\w./-]+")
 
@@ -243,7 +250,7 @@ def test_links(page):
 def test_flags_and_paths_in_the_prose(page):
     spans = inline_code(page.read_text(encoding="utf-8"))
     named = {name for span in spans for name in re.findall(r"(?<![\w-])--(\w[\w-]*)", span)}
-    assert named - find_flags() == set()
+    assert named - find_flags() - OTHER_FLAGS == set()
     assert [span for span in spans if OUR_PATH.fullmatch(span) and not (ROOT / span).exists()] == []
 
 
@@ -309,6 +316,65 @@ def test_the_tree():
         folder = folder if line.startswith(" ") else name
         if name.endswith(("/", ".md")):
             assert (ROOT / (folder + name if line.startswith(" ") else name)).exists(), line
+
+
+def test_files_and_functions_of_the_architecture():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert len(text.encode()) <= 12_000
+    assert missing_names(text) == []
+
+
+def test_missing_files_and_functions_are_found():
+    text = (
+        "Read `bert_tf/models.py:BertEncoder.fly`, `TotalLoss.lost`, and `_fly`.\n\n"
+        "    bert_tf/nowhere.py:run  ->  main   text\n"
+        "    bert_tf/cli/script.py:Command.run  ->  fly\n"
+    )
+    assert missing_names(text) == [
+        "bert_tf/models.py:BertEncoder.fly",
+        "bert_tf/nowhere.py",
+        "bert_tf/cli/script.py:fly",
+        "TotalLoss.lost",
+        "_fly",
+    ]
+
+
+def missing_names(text):
+    """Returns the files and definitions that a page names, but that do not exist.
+
+    A definition is named as `path/of/file.py:Class.method`, with `->  method` for others of its
+    file, or as inline code without a file.
+    """
+    found = []
+    for match in re.finditer(r"([\w/<>]+/[\w<>]+\.py)(?::([\w.]+))?((?: +-> +\w+)*)", text):
+        path, name, others = match.groups()
+        files = sorted(ROOT.glob(path.replace("<kind>", "*")))
+        if not files:
+            found.append(path)
+            continue
+        for each in filter(None, [name, *re.findall(r"\w+", others)]):
+            if not any(names_in(file).issuperset(each.split(".")) for file in files):
+                found.append(f"{path}:{each}")
+    known = set().union(*(names_in(file) for file in source_files()))
+    spans = [span for span in inline_code(text) if re.fullmatch(r"[A-Za-z_][\w.]*", span)]
+    return found + [span for span in spans if not known.issuperset(span.split("."))]
+
+
+def source_files():
+    """Returns the paths of the product's modules."""
+    return [path for name in ("bert_tf", *SCRIPT_FOLDERS) for path in (ROOT / name).rglob("*.py")]
+
+
+@functools.cache
+def names_in(path):
+    """Returns the definitions in a module, its own name, and those of its packages."""
+    names = {*path.relative_to(ROOT).with_suffix("").parts}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
 
 
 def test_every_page_can_be_reached():

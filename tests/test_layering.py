@@ -62,6 +62,9 @@ LATE_IMPORTS = {
         "bert_tf.features",
         "bert_tf.tasks.servable",
     },
+    # Optional packages, and TensorFlow for writing a file.
+    "bert_tf.serving.onnx": {"onnx", "onnxruntime", "tensorflow", "tf2onnx"},
+    "bert_tf.serving.openvino": {"bert_tf.serving.saved_model", "openvino"},
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.tables.records": {"pyarrow"},  # An optional package.

@@ -45,12 +45,16 @@ def make_model(name, **options):
     }[name]()
 
 
-def make_servable(name, tokenizer, layer="matrix", static_length=False, **changes):
+def make_servable(
+    name, tokenizer, layer="matrix", static_length=False, remove_padding=None, **changes
+):
     """Creates the served model of a task; `changes`: fields of its TaskMetadata."""
+    if remove_padding is None:
+        remove_padding = layer == "matrix" and not static_length
     model = make_model(  # as exports are made
         name,
         layer=layer,
-        remove_padding=layer == "matrix" and not static_length,
+        remove_padding=remove_padding,
         last_where_read=True,
     )
     metadata = dataclasses.replace(METADATA[name], **changes)
@@ -140,7 +144,7 @@ def assert_same_responses(found, expected, rtol=0.0, atol=2e-5):
         assert (other.shape, other.dtype) == (value.shape, value.dtype), name
         if name == "sequence_output":
             value, other = (
-                each * expected["input_mask"][..., np.newaxis] for each in (value, other)
+                each * expected["token_mask"][..., np.newaxis] for each in (value, other)
             )
         if value.dtype.kind == "f":
             np.testing.assert_allclose(other, value, rtol=rtol, atol=atol, err_msg=name)

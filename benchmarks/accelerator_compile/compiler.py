@@ -44,7 +44,7 @@ def check_installed(chip):
     for package in ("jax", plugin):
         if importlib.util.find_spec(package) is None:
             raise InputError(
-                f"`chip`={chip}: {package} is not installed; run pip install -e '.[{extra}]'"
+                f"{package} is not installed; run pip install -e '.[{extra}]'", "chip", chip
             )
 
 

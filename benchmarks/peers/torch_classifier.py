@@ -73,8 +73,8 @@ def load_batches(rows, tokenizer, options, shuffle):
         rows.text_a, rows.text_b, truncation=True, max_length=options["max_seq_length"]
     )
     examples = [
-        {**{name: values[place] for name, values in encoded.items()}, "labels": label}
-        for place, label in enumerate(rows.labels)
+        {**{name: values[index] for name, values in encoded.items()}, "labels": label}
+        for index, label in enumerate(rows.labels)
     ]
     collate = transformers.DataCollatorWithPadding(tokenizer)
     return torch.utils.data.DataLoader(

@@ -61,14 +61,14 @@ def convert(
         does not match the model.
     """
     if output_format not in FORMATS:
-        raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
+        raise InputError(f"must be one of {', '.join(FORMATS)}", "format", output_format)
     directory = ModelDirectory.open(source)
     checkpoint = directory.checkpoint
     if config is None:
         config = directory.config
     if config is None:
         raise InputError(
-            f"`bert_config_file` is required: there is no config next to {checkpoint.path}"
+            f"is required: there is no config next to {checkpoint.path}", "bert_config_file"
         )
     check_config(checkpoint, config)
     if adapter:
@@ -103,8 +103,10 @@ def _check_vocabulary(path, config):
     entries = count_ids(read_full_vocabulary(to_vocab_txt(path)))
     if entries > config.vocab_size:
         raise InputError(
-            f"`vocab_file`={path}: has {entries} entries, but the model has "
-            f"{config.vocab_size}; set the vocabulary of the model"
+            f"has {entries} entries, but the model has {config.vocab_size}; set the vocabulary "
+            "of the model",
+            "vocab_file",
+            path,
         )
 
 
@@ -163,8 +165,9 @@ def extend_positions(checkpoint, config, length):
     rows = config.max_position_embeddings
     if length <= rows:
         raise InputError(
-            f"`max_position_embeddings`={length}: must be greater than {rows}, the number of "
-            "position embeddings of the model"
+            f"must be greater than {rows}, the number of position embeddings of the model",
+            "max_position_embeddings",
+            length,
         )
     config = dataclasses.replace(config, max_position_embeddings=length)
     table = checkpoint.tensors[POSITION_EMBEDDINGS]

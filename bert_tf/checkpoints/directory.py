@@ -6,6 +6,7 @@
 A new format of models is a module with an Origin, and its line in ORIGINS.
 """
 
+import difflib
 import functools
 import os
 import re
@@ -50,6 +51,8 @@ ORIGINS = (
 CONFIG_NAMES = "bert_config.json, config.json, or params.yaml"
 VOCABULARY_NAMES = "vocab.txt or tokenizer.json"
 EXAMPLE = "google-bert/bert-base-uncased"  # A model of Hugging Face's hub.
+# Names on this hub; Google's models are also known without their owner.
+HUB_NAME = re.compile(r"(?P<owner>\w[\w.-]*)/[\w.-]+|bert-[\w.-]+")
 
 
 class ModelDirectory:
@@ -100,9 +103,16 @@ class ModelDirectory:
         names = (self.name, f"{self.name}.index")
         if self.name is None or any(map(self.folder.exists, names)):
             return
-        is_hub_name = re.fullmatch(r"\w[\w.-]*/[\w.-]+", self.path) or self.path.startswith("bert-")
-        advice = describe_download(self.path if is_hub_name else EXAMPLE)
-        raise InputError(f"does not exist; {advice}", argument, self.path)
+        raise InputError(f"does not exist; {self._advise()}", argument, self.path)
+
+    def _advise(self):
+        """Returns advice for a path that does not exist: a similar name, or a download."""
+        hub_name = HUB_NAME.fullmatch(self.path)
+        if hub_name and not os.path.exists(hub_name["owner"] or self.path):
+            return describe_download(self.path)
+        names = {name.removesuffix(".index") for name in self.folder.names}
+        similar = difflib.get_close_matches(self.name, sorted(names), n=1)
+        return f"did you mean {self.folder.join(similar[0])}?" if similar else "check the path"
 
     def read(self, reader, path):
         """Returns the result of `reader(path)`, which is called once for each path."""
@@ -318,7 +328,7 @@ class ModelDirectory:
         if path is None or os.path.basename(path) != TOKENIZER_NAME:
             return path
         pieces = get_vocabulary(self.read_json_object(path), path)
-        return write_temporary_vocabulary(pieces, self.added_tokens)
+        return write_temporary_vocabulary(path, pieces, self.added_tokens)
 
     @functools.cached_property
     def added_tokens(self):
@@ -330,13 +340,12 @@ class ModelDirectory:
         path = self.vocab_file
         if path is None:
             return ()
-        folder = next(
-            folder for folder in self.folders if folder.join(os.path.basename(path)) == path
-        )
+        folder = next(folder for folder in self.folders if path.startswith(folder.join("")))
+        inside = os.path.dirname(path.removeprefix(folder.join("")))
         values = {
-            name: self.read_json_object(folder.join(name))
+            name: self.read_json_object(folder.join(os.path.join(inside, name)))
             for name in TOKEN_FILES
-            if folder.has_file(name)
+            if folder.has_file(os.path.join(inside, name))
         }
 
         def read_pieces():
@@ -344,7 +353,7 @@ class ModelDirectory:
                 return get_vocabulary(values[TOKENIZER_NAME], path)
             return read_vocabulary(path)
 
-        with name_file(folder.path):
+        with name_file(os.path.dirname(path)):
             return parse_added_tokens(values, read_pieces)
 
     def check_run_vocabulary(self, argument, vocab_file):

@@ -24,7 +24,7 @@ from bert_tf.tokenization.token_files import (
     read_token_files,
     to_decoder,
 )
-from bert_tf.tokenization.vocabulary import read_vocabulary
+from bert_tf.tokenization.vocabulary import get_source, read_vocabulary, set_source
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +120,7 @@ def to_vocab_txt(path):
     This is the path itself, or that of a temporary copy for a tokenizer.json, which
     `read_added_tokens` reads like the original.
 
-    Vocabularies are read, compared, and copied as lines; messages about one of them name the copy.
+    Vocabularies are read, compared, and copied as lines.
     """
     if os.path.basename(path) != TOKENIZER_NAME or not files.at(path).exists():
         return path
@@ -128,17 +128,19 @@ def to_vocab_txt(path):
     folder = os.path.dirname(path)
     with name_file(folder):
         added_tokens = parse_added_tokens(read_token_files(folder), lambda: pieces)
-    return write_temporary_vocabulary(pieces, added_tokens)
+    return write_temporary_vocabulary(path, pieces, added_tokens)
 
 
-def write_temporary_vocabulary(pieces, added_tokens=()):
+def write_temporary_vocabulary(source, pieces, added_tokens=()):
     """Writes a vocabulary file and AddedTokens that are deleted at process exit.
 
-    `read_added_tokens` reads them. Returns the path of the vocabulary.
+    `read_added_tokens` reads them. Returns the path of the vocabulary; messages about it name the
+    file `source`.
     """
     folder = tempfile.mkdtemp(prefix="vocabulary_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     written = os.path.join(folder, VOCABULARY_NAME)
+    set_source(written, source)
     with open(written, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{piece}\n" for piece in pieces)
     if added_tokens:
@@ -163,4 +165,8 @@ def add_tokens(vocab_file, contents):
     added = to_added_tokens(
         [*existing, *(content for content in contents if content not in known)], pieces
     )
-    return vocab_file if added == existing else write_temporary_vocabulary(pieces, added)
+    return (
+        vocab_file
+        if added == existing
+        else write_temporary_vocabulary(get_source(vocab_file), pieces, added)
+    )

@@ -125,9 +125,9 @@ def _read_state(folder):
 
 
 def _is_complete(index):
-    place = files.at(index)
-    with place.open() as file:
-        file.seek(max(0, place.size() - len(_INDEX_END)))
+    index_file = files.at(index)
+    with index_file.open() as file:
+        file.seek(max(0, index_file.size() - len(_INDEX_END)))
         return file.read() == _INDEX_END
 
 

@@ -14,6 +14,7 @@ import typing
 
 from absl import flags
 
+from bert_tf.cli.rules import describe
 from bert_tf.cli.settings import Settings
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
@@ -78,7 +79,7 @@ def use_recipe(name, values):
 
 def _define(field, kind, default):
     name = field.name
-    help_text = re.sub(r"`(\w+)`", r"--\1", field.metadata["help"])
+    help_text = re.sub(r"`(\w+)`", r"--\1", describe(field))
     if kind is bool:
         flags.DEFINE_bool(name, default, help_text)
     elif kind is int:

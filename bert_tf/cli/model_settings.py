@@ -8,6 +8,7 @@ import dataclasses
 from bert_tf.cli import roles
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.tokenization.vocabulary import check_casing
@@ -46,7 +47,7 @@ class TokenizerSettings(Settings):
         "The model's vocab.txt, one WordPiece token per line, or Hugging Face's tokenizer.json. "
         "It must be the vocabulary that the checkpoint was trained with. Required unless the "
         "directory of --init_checkpoint contains one.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILE,
         source=VOCABULARY,
     )

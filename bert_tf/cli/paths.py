@@ -18,7 +18,7 @@ FINISHED_MARK = "_SUCCESS"  # Name of the file that Hadoop and Spark add to a co
 # File names of a model, or a data set, in its directory.
 _PARTS = re.compile(
     r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokenizer_config|task|run)\.json|"
-    r"params\.yaml|.*\.(index|data-\d+-of-\d+|safetensors|safetensors\.index\.json|bin|tflite|pb)|"
+    r"params\.yaml|.*\.(index|data-\d+-of-\d+|safetensors|safetensors\.index\.json|bin|tflite|onnx|xml|pb)|"
     r"(train|dev|test|msr_paraphrase|multinli|xnli).*\.(tsv|csv)"
 )
 
@@ -27,11 +27,11 @@ def check_file(argument, path, or_folder=False):
     """Raises InputError about `argument` unless `path` is a file or, if allowed, a directory."""
     if not path:
         raise InputError("is required", argument)
-    place = files.at(path)
-    is_folder = place.is_dir()
+    entry = files.at(path)
+    is_folder = entry.is_dir()
     if is_folder and not or_folder:
         raise InputError("must be a file, but is a directory", argument, path)
-    if not (is_folder or place.exists()):
+    if not (is_folder or entry.exists()):
         raise InputError("does not exist", argument, path)
     if not is_folder:
         _check_regular(argument, path)
@@ -39,10 +39,10 @@ def check_file(argument, path, or_folder=False):
 
 def check_folder(argument, path):
     """Raises InputError about `argument` unless `path` is a directory."""
-    place = files.at(path)
-    if not place.is_dir():
+    entry = files.at(path)
+    if not entry.is_dir():
         raise InputError(
-            "must be a directory, but is a file" if place.exists() else "does not exist",
+            "must be a directory, but is a file" if entry.exists() else "does not exist",
             argument,
             path,
         )
@@ -50,8 +50,8 @@ def check_folder(argument, path):
 
 def check_output_dir(argument, path):
     """Raises InputError about `argument` unless `path` is a directory, or can be created as one."""
-    place = files.at(path)
-    if place.exists() and not place.is_dir():
+    entry = files.at(path)
+    if entry.exists() and not entry.is_dir():
         raise InputError("must be a directory, but is a file", argument, path)
 
 
@@ -83,11 +83,11 @@ def check_output_file(argument, path):
     `path` must be a file, or a new name in an existing directory.
     """
     folder = os.path.dirname(path)
-    place = files.at(path)
-    if place.is_dir():
+    entry = files.at(path)
+    if entry.is_dir():
         raise InputError("must be a file, but is a directory", argument, path)
     check_replaceable(argument, path)
-    if not (place.is_store or files.at(folder or ".").is_dir()):
+    if not (entry.is_store or files.at(folder or ".").is_dir()):
         raise InputError(
             f"the directory {folder} does not exist; create it, or choose another path",
             argument,
@@ -183,7 +183,7 @@ def _is_below(path, folder):
 
 
 def _is_part(path, model):
-    """Returns whether a path has the name and the place of a file of a model or a data set.
+    """Returns whether a path has the name and the directory of a file of a model or a data set.
 
     `model` is a directory, above the path, or a prefix or .safetensors file in such a directory.
     """
@@ -253,5 +253,5 @@ def _matching(pattern):
     """Returns the sorted matches of a glob pattern, or only the file if it is a file's name."""
     if not files.is_remote(pattern):
         return [pattern] if os.path.lexists(pattern) else files.at(pattern).matching()
-    place = files.at(pattern)
-    return [pattern] if place.exists() else place.matching()
+    entry = files.at(pattern)
+    return [pattern] if entry.exists() else entry.matching()

@@ -21,11 +21,13 @@ from bert_tf.checkpoints.tokenizers import (
     to_vocab_txt,
 )
 from bert_tf.checkpoints.training_run import has_run
-from bert_tf.cli import conditions, paths, roles
+from bert_tf.cli import paths, roles, rules
+from bert_tf.cli.model_jobs import ModelJobSettings
+from bert_tf.cli.settings import check_rules
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
-from bert_tf.tokenization.vocabulary import describe_lines
+from bert_tf.tokenization.vocabulary import describe_lines, get_source
 
 # Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG = "config"
@@ -38,12 +40,14 @@ RUN = "output_dir"  # Setting of a run to resume or use; the others contain chec
 
 
 def find_checkpoints(settings):
-    """Returns the places to search for unset values.
+    """Returns the paths to search for unset values.
 
     Returns:
       Dict of setting -> checkpoint, or directory of a run.
     """
-    checkpoints = dict([settings.checkpoint]) if settings.checkpoint else {}
+    checkpoints = {}
+    if isinstance(settings, ModelJobSettings) and settings.checkpoint:
+        checkpoints = dict([settings.checkpoint])
     for field, value in settings.fields():
         if field.metadata["role"] == roles.RUN_FOLDER and value:
             paths.check_run_folder(field.name, value)
@@ -71,12 +75,23 @@ def resolve(settings, explicit, model_files, announce):
       and `served_task` (the TaskMetadata with which a job serves a model).
 
     Raises:
-      InputError: If a setting is required; if a path is invalid; or if a file next to a checkpoint
-        is corrupted, contradicts another, or describes a model or tokenizer that this project does
-        not support.
+      InputError: If a setting is required; if values from files violate a rule; if a path is
+        invalid; or if a file next to a checkpoint is corrupted, contradicts another, or describes a
+        model or tokenizer that this project does not support.
     """
+    _reject_replaced(settings, explicit)
+    if not isinstance(settings, ModelJobSettings):
+        roles.check(settings)
+        _check_files(settings)
+        _announce_vocabulary(settings, frozenset(), model_files, announce)
+        return settings
+    return _resolve_model_job(settings, explicit, model_files, announce)
+
+
+def _resolve_model_job(settings, explicit, model_files, announce):
+    """Resolves ModelJobSettings. For the arguments, see `resolve`."""
     ignored = settings.checkpoint_only if settings.exported_model else frozenset()
-    _reject_ineffective(settings, explicit, ignored)
+    _reject_settings_of_checkpoints(settings, explicit, ignored)
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
     roles.check_required(settings, without={*sources, *ignored})
     for name, directory in model_files.directories.items():
@@ -102,16 +117,22 @@ def resolve(settings, explicit, model_files, announce):
     settings = settings.add_file_values().replace_values(
         {name: value for name, value in settings.values().items() if name in explicit}
     )
+    check_rules(settings)
     roles.check(settings, without=ignored)
     settings = _add_config(settings, sources, explicit, model_files).add_dependent_values()
-    for group in settings.groups():
-        group.check_files()
+    _check_files(settings)
     _announce_vocabulary(settings, ignored, model_files, announce)
     return settings
 
 
-def _reject_ineffective(settings, explicit, ignored):
-    """Raises InputError if a setting on the command line has no effect.
+def _check_files(settings):
+    """Raises InputError if files contradict the settings of a group."""
+    for group in settings.groups():
+        group.check_files()
+
+
+def _reject_settings_of_checkpoints(settings, explicit, ignored):
+    """Raises InputError if a setting on the command line has no effect on an export.
 
     `ignored` are the names of the settings that an export replaces.
     """
@@ -123,15 +144,16 @@ def _reject_ineffective(settings, explicit, ignored):
             name,
             explicit[name],
         )
+
+
+def _reject_replaced(settings, explicit):
+    """Raises InputError if a setting on the command line is replaced by another one."""
     fields = list(settings.fields())
     for name, condition in settings.replaced.items():
-        for term in conditions.parse(condition) if name in explicit else ():
-            if conditions.is_met([term], fields):
-                raise InputError(
-                    f"has no effect with {conditions.to_text([term])}; omit it",
-                    name,
-                    explicit[name],
-                )
+        if name in explicit and rules.to_condition(condition).is_met(fields):
+            raise InputError(
+                f"has no effect with {rules.to_condition(condition)}; omit it", name, explicit[name]
+            )
 
 
 def _check_explicit_vocabulary(explicit, model_files):
@@ -186,7 +208,7 @@ def _check_weights(settings, sources, explicit, model_files):
     required = [
         field.name
         for field, _ in settings.fields()
-        if field.metadata["is_required"] and sources.get(field.name) == VOCABULARY
+        if rules.find_required(field) and sources.get(field.name) == VOCABULARY
     ]
     if (
         name in values
@@ -254,7 +276,7 @@ def _announce_vocabulary(settings, ignored, model_files, announce):
             path = path or model_files.vocab_file
             vocabulary = read_full_vocabulary(to_vocab_txt(path)) if path else []
             for message in describe_lines(vocabulary, path and config and config.vocab_size):
-                announce(f"note: `vocab_file`={path}: {message}")
+                announce(f"note: `vocab_file`={get_source(path)}: {message}")
 
 
 def get_value_sources(settings):
@@ -264,15 +286,12 @@ def get_value_sources(settings):
       Dict of setting -> CONFIG, VOCABULARY, or CASING.
     """
     fields = list(settings.fields())
-    return {
-        field.name: field.metadata["source"]
-        for field, _ in fields
-        if field.metadata["source"]
-        and (
-            not field.metadata["required"][0]
-            or conditions.is_met(field.metadata["required"][0], fields)
-        )
-    }
+    sources = {}
+    for field, _ in fields:
+        rule = rules.find_required(field)
+        if field.metadata["source"] and (rule is None or rule.is_relevant(fields)):
+            sources[field.name] = field.metadata["source"]
+    return sources
 
 
 def read_config(bert_config_file, longest_sequence=0):
@@ -334,7 +353,7 @@ def resolve_values(sources, explicit, model_files, announce):
                     and source == VOCABULARY
                     and (difference := describe_vocabulary_difference(path, existing))
                 ):
-                    announce(f"note: `{name}`={path} overrides {existing}{difference}")
+                    announce(f"note: `{name}`={get_source(path)} overrides {existing}{difference}")
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
             values[name] = to_vocab_txt(existing)
         elif explicit.get(name) is None and model_files.checkpoints:

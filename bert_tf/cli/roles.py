@@ -3,7 +3,8 @@
 import contextlib
 
 from bert_tf import files
-from bert_tf.cli import conditions, paths
+from bert_tf.cli import paths
+from bert_tf.cli.rules import Required, find_required
 from bert_tf.errors import InputError
 from bert_tf.files import folder_for, lock_output
 
@@ -100,29 +101,12 @@ def check_required(settings, *others, without=()):
       without: Names of settings to ignore, such as settings that can get a value later.
     """
     fields = [pair for group in (settings, *others) for pair in group.fields()]
+    always = settings.always_required
     for field, value in settings.fields():
-        is_required = field.metadata["is_required"] or field.name in settings.always_required
-        if value or not is_required or field.name in without or not _is_met(field, fields):
+        rule = find_required(field) or (Required() if field.name in always else None)
+        if value or field.name in without or rule is None or not rule.is_met(fields):
             continue
-        condition, exception = field.metadata["required"]
-        raise InputError(
-            "is required"
-            + (f" with {conditions.to_text(condition)}" if condition else "")
-            + (
-                f" without {conditions.to_text(exception)}"
-                if conditions.is_met(exception, fields) is False
-                else ""
-            ),
-            field.name,
-        )
-
-
-def _is_met(field, fields):
-    """Returns whether the conditions with which a setting is required are met, or absent."""
-    condition, exception = field.metadata["required"]
-    return (not condition or conditions.is_met(condition, fields)) and not conditions.is_met(
-        exception, fields
-    )
+        raise InputError(f"is required{rule.describe(fields)}", field.name)
 
 
 def _find_roles(settings, *others, without=()):
@@ -134,7 +118,8 @@ def _find_roles(settings, *others, without=()):
     found = {}
     for field, path in settings.fields():
         role = field.metadata["role"]
-        is_read = not field.metadata["required"][0] or _is_met(field, fields)
+        rule = find_required(field)
+        is_read = rule is None or rule.when is None or rule.is_met(fields)
         if role and path and path != "-" and is_read and field.name not in without:
             found[field.name] = role, path
     return found

@@ -137,8 +137,10 @@ class RunState:
         if not self.is_resumed:
             if self._must_be_empty and not files.is_empty(self._folder):
                 raise InputError(
-                    f"`output_dir`={self._folder}: is not empty and has no "
-                    f"{os.path.basename(self._path)} to resume from; choose another directory"
+                    f"is not empty and has no {os.path.basename(self._path)} to resume from; "
+                    "choose another directory",
+                    "output_dir",
+                    self._folder,
                 )
             return
         existing = read_json_object(self._path)

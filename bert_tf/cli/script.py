@@ -20,10 +20,11 @@ import sys
 
 from absl import app, flags, logging
 
-from bert_tf import processor, tensorflow_messages
+from bert_tf import notes, processor, tensorflow_messages
 from bert_tf.cli import endings, resolution, roles, usage
 from bert_tf.cli import flags as setting_flags
 from bert_tf.cli.model_files import ModelFiles
+from bert_tf.cli.settings import check_rules
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.files import use_temporary_directory
 
@@ -182,6 +183,7 @@ class Command:
         if arguments:
             named = settings.values()[self._arguments] or ""
             settings = settings.replace_values({self._arguments: ",".join([*arguments, named])})
+        check_rules(settings)
         model_files = ModelFiles(resolution.find_checkpoints(settings))
         return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
 
@@ -193,7 +195,7 @@ def announce(text):
 
 def warn(text):
     """Prints a message like `announce`, but to standard error."""
-    print(to_flag_names(str(text)), file=sys.stderr)
+    notes.write_line(to_flag_names(str(text)))
 
 
 def _end_after(error):
@@ -299,5 +301,5 @@ def _fail(message, status=INPUT_ERROR):
     if len(line) > LONGEST_LINE:  # for example, for a list of labels; advice is at the end
         half = (LONGEST_LINE - len(" ... ")) // 2
         line = f"{line[:half]} ... {line[-half:]}"
-    print(line, file=sys.stderr)
+    notes.write_line(line)
     sys.exit(status)

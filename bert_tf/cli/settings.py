@@ -11,7 +11,7 @@ bert_tf.cli.resolution computes the value of a field that `setting` does not def
 bert_tf.cli.flags defines the flags of a class and reads them back. This module requires neither
 absl nor TensorFlow.
 
-Rules contain conditions: see bert_tf.cli.conditions. A class whose rules name a setting that
+Rules are objects: see bert_tf.cli.rules. A class whose rules name a setting that
 neither it nor its groups have, and that is not in `outer_settings`, is a TypeError.
 """
 
@@ -19,7 +19,7 @@ import dataclasses
 import math
 from typing import ClassVar
 
-from bert_tf.cli import conditions
+from bert_tf.cli import rules
 from bert_tf.errors import InputError
 
 # Bound of integers without their own: sizes and steps are converted to int32.
@@ -36,9 +36,7 @@ def setting(
     most=LARGEST_NUMBER,
     choices=None,
     repeated=False,
-    needs=(),
-    not_with=(),
-    required=False,
+    rules=(),
     role=None,
     source=None,
     recipes=None,
@@ -55,12 +53,7 @@ def setting(
       most: Maximum absolute value of a number without bounds; not shown by --help.
       choices: Allowed values of a str.
       repeated: Whether the flag of a tuple of str is repeated for each, instead of using commas.
-      needs: Condition, or tuple of conditions, without which only the default is allowed.
-      not_with: Condition, or tuple of conditions, with which only the default is allowed. The
-        message can contain an alternative, which follows "; ".
-      required: bool, or "CONDITION", "without CONDITION", or "CONDITION without CONDITION": a value
-        is required if the first condition is met and the second is not. A path is checked only if
-        the first condition is met.
+      rules: Rules of bert_tf.cli.rules, which relate the setting to others.
       role: Role of a path, from bert_tf.cli.roles.
       source: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
       recipes: Dict of choice -> dict of values of other settings that are not set explicitly.
@@ -82,55 +75,36 @@ def setting(
             "changeable": changeable,
             "rare": rare,
             "role": role,
-            **_parse_rules(needs, not_with, required),
+            "rules": tuple(rules),
         },
     )
-
-
-def _parse_rules(needs, not_with, required):
-    """Returns the metadata for the rules of a field; for the arguments, see `setting`."""
-    return {
-        "needs": conditions.parse_all(needs),
-        "not_with": conditions.parse_advice(not_with),
-        "is_required": bool(required),
-        "required": conditions.parse_required(required),
-    }
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """Values that belong together.
 
-    Raises InputError if a value is out of its bounds or violates a rule.
+    Raises InputError if a value is out of its bounds. `check_rules` checks the rules, which can
+    refer to settings of other groups.
 
     Attributes:
       always_required: Names of settings of shared groups that this job requires.
-      checkpoint_setting: Name of the setting whose checkpoint supplies values that are not set.
       outer_settings: Names of settings of other groups that rules of this class refer to. They
         apply in jobs that have these settings.
       needs_of_groups: Dict of group -> condition without which only the defaults of its settings
         are allowed.
       replaced: Dict of setting -> condition with which it has no effect, so that it cannot be set
         even to its default.
-      checkpoint_only: Names of settings that have no effect on an export, which replaces a
-        checkpoint.
       written: Regular expression of the names of files in the output directory that no input can
         be.
-      serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies
-        values too.
-      default_kind: Kind of task if it is unknown; None to reject this.
       changeable, rare: Whether all settings of the group are changeable, and rare. See `setting`.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
-    checkpoint_setting: ClassVar[str] = "init_checkpoint"
     outer_settings: ClassVar[tuple[str, ...]] = ()
     needs_of_groups: ClassVar[dict[str, str]] = {}
     replaced: ClassVar[dict[str, str]] = {}
-    checkpoint_only: ClassVar[frozenset[str]] = frozenset()
     written: ClassVar[str] = ""
-    serves: ClassVar[bool] = False
-    default_kind: ClassVar[str | None] = None
     changeable: ClassVar[bool] = False
     rare: ClassVar[bool] = False
 
@@ -151,64 +125,32 @@ class Settings:
             group = field.default_factory()
             if isinstance(group, Settings):
                 known |= group.values().keys()
-        rules = [
-            (name, conditions.parse(text))
-            for name, text in (cls.needs_of_groups | cls.replaced).items()
+        named = [
+            (name, rules.to_condition(condition))
+            for name, condition in (cls.needs_of_groups | cls.replaced).items()
         ]
         for name, field in fields.items():
-            if field.metadata:
-                advised = [terms for terms, _ in field.metadata["not_with"]]
-                rules += [
-                    (name, terms)
-                    for terms in (*field.metadata["needs"], *advised, *field.metadata["required"])
-                ]
-        for name, terms in rules:
-            for other, _ in terms:
-                if other not in known:
+            for rule in field.metadata.get("rules", ()):
+                named += [(name, condition) for condition in rule.conditions]
+        for name, condition in named:
+            for term in condition.terms:
+                if term.name not in known:
                     raise TypeError(
-                        f"{cls.__name__}.{name}: a rule names {other!r}, which is not a setting "
-                        "of the class; correct it, or add it to outer_settings"
+                        f"{cls.__name__}.{name}: a rule names {term.name!r}, which is not a "
+                        "setting of the class; correct it, or add it to outer_settings"
                     )
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
             if field.metadata:
                 _check_bounds(field, getattr(self, field.name))
-        check_rules(self)
         self.check()
 
     def check(self):
         """Raises InputError for inconsistent values; a hook for subclasses."""
 
-    def add_file_values(self):
-        """Returns settings with values from further files; a hook for subclasses.
-
-        The command line takes precedence.
-        """
-        return self
-
-    def add_dependent_values(self):
-        """Returns settings with values that depend on all others; a hook for subclasses."""
-        return self
-
     def check_files(self):
         """Raises InputError if files contradict the resolved values; a hook for subclasses."""
-
-    @property
-    def checkpoint(self):
-        """(setting, path) of the checkpoint whose directory supplies unset values, or None."""
-        path = self.values().get(self.checkpoint_setting)
-        return (self.checkpoint_setting, path) if path else None
-
-    @property
-    def exported_model(self):
-        """(setting, path) of an export that is used instead of a checkpoint; None without one."""
-        return None
-
-    @property
-    def longest_sequence(self):
-        """Number of positions that the model requires."""
-        return self.values().get("max_seq_length") or 1
 
     def groups(self):
         """Yields these settings and the groups in them."""
@@ -273,23 +215,19 @@ def check_rules(settings):
     """Raises InputError if a setting lacks one that it requires, or contradicts another one."""
     fields = list(settings.fields())
     needs_of_groups = {
-        field.name: conditions.parse_all(text)
-        for group, text in settings.needs_of_groups.items()
+        field.name: rules.to_condition(condition)
+        for group, condition in settings.needs_of_groups.items()
         for field, _ in getattr(settings, group).fields()
     }
     for field, value in fields:
-        if not conditions.is_set(field, value):
+        if not rules.is_set(field, value):
             continue
-        needs = field.metadata["needs"] + needs_of_groups.get(field.name, ())
-        missing = [terms for terms in needs if conditions.is_met(terms, fields) is False]
+        needs = [rule.condition for rule in rules.find_rules(field, rules.Needs)]
+        if field.name in needs_of_groups:
+            needs.append(needs_of_groups[field.name])
+        missing = [str(each) for each in needs if each.is_met(fields) is False]
         if missing:
-            raise InputError(
-                f"requires {' and '.join(map(conditions.to_text, missing))}", field.name, value
-            )
-        for terms, advice in field.metadata["not_with"]:
-            if conditions.is_met(terms, fields):
-                raise InputError(
-                    f"cannot be combined with {conditions.to_text(terms)}{advice}",
-                    field.name,
-                    value,
-                )
+            raise InputError(f"requires {' and '.join(missing)}", field.name, value)
+        for rule in rules.find_rules(field, rules.NotWith):
+            if rule.condition.is_met(fields):
+                raise InputError(f"cannot be combined with {rule.describe()}", field.name, value)

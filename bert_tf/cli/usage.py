@@ -5,6 +5,8 @@ import re
 import shutil
 import textwrap
 
+from bert_tf.cli.rules import describe, find_required
+
 WIDEST = 110  # Maximum number of characters of a line.
 REQUIRED = "Required"
 MORE = "--helpfull shows all flags with their complete descriptions."
@@ -30,11 +32,8 @@ def write_help(purpose, settings, only=None, is_full=False):
             if not field.metadata or (only is not None and field.name not in only):
                 continue
             description = _describe(field, getattr(group, field.name), width, is_full)
-            if field.name in always or (
-                field.metadata["is_required"]
-                and not field.metadata["source"]
-                and not any(field.metadata["required"])
-            ):
+            rule = find_required(field)
+            if field.name in always or (rule and rule.is_always and not field.metadata["source"]):
                 required += description
             elif is_full or not (group.rare or field.metadata["rare"]):
                 found += description
@@ -54,15 +53,15 @@ def get_title(group):
 
 def _describe(field, value, width, is_full):
     """Returns the lines about the flag of a setting."""
-    rules = field.metadata
-    text = re.sub(r"`(\w+)`", r"--\1", rules["help"])
+    metadata = field.metadata
+    text = re.sub(r"`(\w+)`", r"--\1", describe(field))
     if not is_full:
         first, *others = re.split(r"(?<=[^.]\.)\s+(?=[A-Z])", text)
         text = " ".join(
             [first, *(sentence for sentence in others if sentence.startswith("Defaults to"))]
         )
-    elif rules["choices"]:
-        text += f" One of {', '.join(rules['choices'])}."
+    elif metadata["choices"]:
+        text += f" One of {', '.join(metadata['choices'])}."
     text = text.rstrip(".")
     if isinstance(value, bool):
         name = f"--[no]{field.name}" if value else f"--{field.name}"

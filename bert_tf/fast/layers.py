@@ -169,10 +169,6 @@ class LiteRTAttention(FastAttention):
             for part in tf.split(layout.spread(self.qkv(x)), 3, axis=-1)
         ]
 
-    def take_queries(self, query, at):
-        """Selects positions `at`, int32 [B, P], of query [B, N, S, D]; returns [B, N, P, D]."""
-        return tf.gather(query, at, axis=2, batch_dims=1)
-
     def softmax(self, scores, context):
         """Computes attention probabilities from float32 scores, without casts."""
         return tf.nn.softmax(scores + context.query_bias)

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 
+from bert_tf import notes
 from bert_tf.errors import InputError
 from bert_tf.files.remote import at
 
@@ -18,10 +19,10 @@ _STAND_IN = "\U0010ffff"
 
 def read_bytes(path):
     """Returns the content of a file; raises OSError with the path if it cannot be read."""
-    place = at(path)
-    with place.open() as file:
+    entry = at(path)
+    with entry.open() as file:
         content = file.read()
-    if not content and place.is_dir():  # the gs:// client reads it as an empty file
+    if not content and entry.is_dir():  # the gs:// client reads it as an empty file
         raise IsADirectoryError(f"{os.fsdecode(path)}: cannot be read: is a directory")
     return content
 
@@ -63,7 +64,7 @@ class LineDecoder:
     def tell(self, path):
         """Prints a message to standard error if bytes were dropped in lines of a file."""
         if self.num_garbled:
-            print(f"{path}: {describe_dropped_bytes(self.num_garbled)}", file=sys.stderr)
+            notes.write_line(f"{path}: {describe_dropped_bytes(self.num_garbled)}")
 
 
 def open_standard_input():

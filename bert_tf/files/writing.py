@@ -33,9 +33,9 @@ def new_file(path, mode="w", newline=None):
       OSError: If `path` cannot be written, with the path. An error of the block itself is
         unchanged.
     """
-    place = at(path)
-    with place.new_file() as name:
-        file = io.BufferedWriter(_UnfinishedFile(name, place.path))
+    entry = at(path)
+    with entry.new_file() as name:
+        file = io.BufferedWriter(_UnfinishedFile(name, entry.path))
         if mode == "w":
             file = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:
@@ -83,10 +83,10 @@ def new_folder(path):
       OSError: If `path` exists or cannot be written, with the path.
     """
     path = os.fsdecode(path).rstrip(os.sep) or os.sep
-    place = at(path)
-    if place.exists() or os.path.lexists(path):
+    entry = at(path)
+    if entry.exists() or os.path.lexists(path):
         raise FileExistsError(f"{path}: already exists")
-    with lock_output(None, path), place.new_folder() as unfinished:
+    with lock_output(None, path), entry.new_folder() as unfinished:
         yield unfinished
 
 

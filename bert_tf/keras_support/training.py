@@ -30,8 +30,9 @@ class TrainableModel:
         """
         if self.jit_compile and not self.encoder.has_static_shapes:
             raise InputError(
-                "`jit_compile` cannot be used with this encoder, whose shapes depend on the "
-                "values of a batch; create the model with `fast=False`"
+                "cannot be used with this encoder, whose shapes depend on the values of a "
+                "batch; create the model with `fast=False`",
+                "jit_compile",
             )
         if not isinstance(self.loss, TotalLoss):
             return super().compute_loss(x, y, y_pred, sample_weight)

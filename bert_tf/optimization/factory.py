@@ -59,9 +59,9 @@ def create_optimizer(
       InputError: If the optimizer is unknown, or if there are no training steps.
     """
     if optimizer not in OPTIMIZERS:
-        raise InputError(f"`optimizer`={optimizer}: must be one of {', '.join(OPTIMIZERS)}")
+        raise InputError(f"must be one of {', '.join(OPTIMIZERS)}", "optimizer", optimizer)
     if num_train_steps < 1:
-        raise InputError(f"`num_train_steps`={num_train_steps}: must be at least 1")
+        raise InputError("must be at least 1", "num_train_steps", num_train_steps)
     return OPTIMIZERS[optimizer](
         WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power),
         weight_decay=weight_decay,

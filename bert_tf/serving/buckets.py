@@ -23,6 +23,7 @@ from ai_edge_litert.options import CpuOptions, Options
 
 from bert_tf import processor
 from bert_tf.errors import InputError
+from bert_tf.serving.plain_model import CALL, fill_features
 
 # Names of the signatures of a file.
 ROWS = "rows_"  # ROWS, batch size, "x", length: the model on rows of IDs.
@@ -30,11 +31,6 @@ HEAD = "masks_"  # HEAD, number: a masked LM's head on this many states.
 
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # Default lengths of rows.
 BATCH_SIZES = (1, 8)  # Default batch sizes.
-
-# Cost of a call in positions. For BERT-Base on 2 cores, it is 3 or 4 with AVX2, from the times of
-# graphs with one row; about 9 with AVX-512, estimated from the times of one sentence and of 8 x
-# 128.
-CALL = 8
 
 CACHE_IN_MEMORY = ":memory"  # XNNPACK's name for a cache of packed weights that is not a file.
 CREATION = threading.Lock()  # standard error and the environment belong to the process
@@ -45,6 +41,8 @@ class Buckets:
 
     So weights and memory exist once.
     """
+
+    has_head = True
 
     def __init__(self, path, num_threads=None):
         """Opens the graphs.
@@ -81,16 +79,7 @@ class Buckets:
         lengths = [len(rows[number].ids) for number in by_length]
         for batch in plan(lengths, self._batch_sizes):
             taken = by_length[batch.start : batch.end]
-            features = {
-                name: np.zeros([batch.size, batch.length], np.int32)
-                for name in ("input_ids", "input_mask", "segment_ids")
-            }
-            for index, number in enumerate(taken):
-                row = rows[number]
-                count = len(row.ids)
-                features["input_ids"][index, :count] = row.ids
-                features["input_mask"][index, :count] = 1
-                features["segment_ids"][index, :count] = row.segments
+            features = fill_features([rows[number] for number in taken], batch.size, batch.length)
             outputs = self._call(f"{ROWS}{batch.size}x{batch.length}", features)
             for index, number in enumerate(taken):
                 results[number] = {name: value[index] for name, value in outputs.items()}

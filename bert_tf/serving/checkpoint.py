@@ -9,9 +9,11 @@ import tensorflow as tf
 from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.serving.model import LoadedModel, TokenOutputs
+from bert_tf.serving.model import Embeddings, LoadedModel
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, SERVABLES, Encoder, MaskedLM
+from bert_tf.tasks.encoder.graph import embed
+from bert_tf.tasks.metadata import POOLER_OUTPUT
 from bert_tf.tokenization import read_tokenizer
 from bert_tf.variables import POOLER
 
@@ -43,23 +45,24 @@ def load_model(path, **options):
     encoder = getattr(servable.model, "encoder", servable.model)
 
     @tf.autograph.experimental.do_not_convert
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def encode(texts):
         features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
-        return TokenOutputs(
-            sequence_output=tf.cast(encoder(features)["sequence_output"], tf.float32),
-            input_mask=features["input_mask"],
-            was_cut=was_cut,
+        return Embeddings(
+            embed(encoder(features), features["input_mask"], servable.metadata), was_cut
         )
 
-    return LoadedModel(
-        servable.metadata,
-        directory.path,
-        answer,
-        lambda texts: TokenOutputs(
-            *(value.numpy() for value in encode(tf.constant(texts, tf.string)))
-        ),
-    )
+    # A concrete function: others warn that they are traced again for the sixth model of a process.
+    @functools.cache
+    def trace_encode():
+        function = tf.function(encode, [tf.TensorSpec([None], tf.string)], autograph=False)
+        return function.get_concrete_function()
+
+    def embed_texts(texts):
+        with lock:
+            function = trace_encode()
+        return Embeddings(*(value.numpy() for value in function(tf.constant(texts, tf.string))))
+
+    return LoadedModel(servable.metadata, directory.path, answer, embed_texts)
 
 
 def load_servable(
@@ -118,7 +121,7 @@ def load_servable(
     )
     model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
     report = load_pretrained(model, directory)
-    _check_complete(kind, report, path, argument)
+    _check_complete(metadata, report, path, argument)
     metadata = _describe_weights(metadata, report, directory)
     return served_model(model, tokenizer, metadata, static_length=static_length)
 
@@ -132,21 +135,26 @@ def _describe_weights(metadata, report, directory):
         and not any(name.startswith(MaskedLM.unused_variables) for name in report.missing)
         and directory.run_settings.get("objective") != SENTENCE_ORDER
     )
-    return dataclasses.replace(
-        metadata,
-        has_pooler=not any(name.startswith(POOLER) for name in report.missing),
-        next_sentence=bool(has_next_sentence),
-    )
+    return dataclasses.replace(metadata, next_sentence=bool(has_next_sentence))
 
 
-def _check_complete(kind, report, path, argument):
-    """Raises InputError if a checkpoint lacks weights on which predictions of a Kind depend."""
+def _check_complete(metadata, report, path, argument):
+    """Raises InputError if a checkpoint lacks weights on which predictions depend."""
+    kind = KINDS[metadata.kind]
     missing = [name for name in report.missing if kind.needs(name)]
     if missing:
         needed = (
             f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model with its heads"
         )
         raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", argument, path)
+    if metadata.sentence_pooling == POOLER_OUTPUT and any(
+        name.startswith(POOLER) for name in report.missing
+    ):
+        raise InputError(
+            f"requires a trained pooler, which `{argument}`={path} lacks; choose another pooling",
+            "sentence_pooling",
+            POOLER_OUTPUT,
+        )
 
 
 def detect_kind(directory, config):

@@ -1,4 +1,4 @@
-"""Paths of exports: LiteRT files and directories of SavedModels. Does not import TensorFlow."""
+"""Paths of exports: files of models, and directories of SavedModels. Imports no TensorFlow."""
 
 import os
 
@@ -6,9 +6,11 @@ from bert_tf import files
 from bert_tf.checkpoints import ModelDirectory, saved_models
 from bert_tf.errors import InputError
 from bert_tf.files import read_json
+from bert_tf.serving import onnx, openvino
 from bert_tf.tasks.metadata import TaskMetadata
 
 LITERT_SUFFIX = ".tflite"
+FILE_SUFFIXES = (LITERT_SUFFIX, onnx.SUFFIX, openvino.SUFFIX)  # For models that are files.
 
 
 def is_export(path):
@@ -18,12 +20,12 @@ def is_export(path):
     """
     directory = ModelDirectory.open(path)
     version = directory.saved_model
-    if directory.path.endswith(LITERT_SUFFIX):
+    if directory.path.endswith(FILE_SUFFIXES):
         return True
     if version is directory.folder:
         return not directory.is_garden_encoder
-    # A LiteRT file in a directory is rejected when it is opened.
-    return bool(version or _find_litert(directory)) and not directory.config_path
+    # A model file in a directory is rejected when it is opened.
+    return bool(version or _find_file(directory)) and not directory.config_path
 
 
 def find_latest_version(folder, argument="model"):
@@ -37,8 +39,8 @@ def find_latest_version(folder, argument="model"):
     """
     directory = ModelDirectory.open(folder)
     if directory.saved_model is None:
-        litert = _find_litert(directory)
-        advice = f"; for the LiteRT model, set the file {litert}" if litert else ""
+        file = _find_file(directory)
+        advice = f"; for the model in a file, set {file}" if file else ""
         raise InputError(
             f"contains no SavedModel (expected {saved_models.SAVED_MODEL_NAME}){advice}",
             argument,
@@ -63,8 +65,8 @@ def read_metadata(folder, argument="model"):
     return TaskMetadata.from_dict(read_json(path), path)
 
 
-def _find_litert(directory):
-    """Returns the path of a LiteRT file in a ModelDirectory; None if there is none."""
+def _find_file(directory):
+    """Returns the path of a model that is a file in a ModelDirectory; None if there is none."""
     folder = directory.folder
     names = folder.names if directory.name is None else ()
-    return next((folder.join(name) for name in names if name.endswith(LITERT_SUFFIX)), None)
+    return next((folder.join(name) for name in names if name.endswith(FILE_SUFFIXES)), None)

@@ -23,8 +23,8 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.serving import litert_metadata
 from bert_tf.serving.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets, quiet
-from bert_tf.tasks import ANSWERS, KINDS
-from bert_tf.tokenization.plain import PlainTokenizer, Row
+from bert_tf.serving.plain_model import PlainModel, check_can_be_plain
+from bert_tf.tasks import KINDS
 
 WEIGHTS = ("float32", "float16", "int8")
 HEAD_SIZES = (1, 8, 32)
@@ -32,16 +32,12 @@ _IDENTIFIER = b"TFL3"
 _ALIGNMENT = 16  # Alignment of tensor values that the schema requires (force_align).
 
 
-class LiteRTModel:
+class LiteRTModel(PlainModel):
     """A model that export_saved_model wrote with `format`=litert.
 
     It loads fast, since it does not use TensorFlow. It can be used from several threads. The file's
     graphs then take turns; each uses `num_threads` cores. A graph is prepared on its first use,
     which takes a fraction of a second.
-
-    Attributes:
-      kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
-      metadata: TaskMetadata.
     """
 
     def __init__(self, path, num_threads=None):
@@ -55,62 +51,8 @@ class LiteRTModel:
           InputError: If the file has another format.
           OSError: If it cannot be read.
         """
-        described = litert_metadata.read(path)
-        self.metadata = described.task
-        self.kind = self.metadata.kind
-        self._tokenizer = PlainTokenizer(
-            described.vocabulary,
-            self.metadata.do_lower_case,
-            self.metadata.strip_accents,
-            described.added_tokens,
-        )
-        self._buckets = Buckets(path, num_threads)
-
-    def __call__(self, **texts):
-        """Responds to a request, which LoadedModel checks.
-
-        Args:
-          **texts: Lists of B str, one for each of the kind's `inputs`.
-
-        Returns:
-          Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature
-          serving_default; strings are bytes.
-        """
-        return ANSWERS[self.kind](self.metadata, self._tokenizer, self._buckets, *texts.values())
-
-    def compute_outputs(self, features):
-        """Returns the outputs of the graphs for rows of IDs, to evaluate a model.
-
-        They are not converted to predictions.
-
-        Args:
-          features: Dict of input_ids, input_mask, and segment_ids, int arrays [N, S]; padding is at
-            the end of rows.
-
-        Returns:
-          Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0
-          at padding.
-        """
-        counts = features["input_mask"].sum(axis=1)
-        width = features["input_ids"].shape[1]
-        rows = [
-            Row(ids[:count].tolist(), segments[:count].tolist(), False)
-            for ids, segments, count in zip(
-                features["input_ids"], features["segment_ids"], counts, strict=True
-            )
-        ]
-        per_position = KINDS[self.kind].per_position
-        results = {}
-        for index, (row, output) in enumerate(zip(rows, self._buckets.run(rows), strict=True)):
-            for name, value in output.items():
-                shape = value.shape
-                count = None
-                if name in per_position:
-                    shape = [width, *shape[1:]]
-                    count = len(row.ids)
-                result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
-                result[index, :count] = value[:count]
-        return results
+        described = litert_metadata.read(path)  # It verifies the graphs before they are opened.
+        super().__init__(described, Buckets(path, num_threads))
 
 
 def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
@@ -131,12 +73,8 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
       InputError: If the weights are unknown, or if the servable reads windows of long texts.
     """
     if weights not in WEIGHTS:
-        raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
-    if servable.metadata.window_stride:
-        raise InputError(
-            "the model reads long texts in windows, which LiteRT files do not support; export a "
-            "SavedModel instead, or train without windows"
-        )
+        raise InputError(f"must be one of {', '.join(WEIGHTS)}", "weights", weights)
+    check_can_be_plain(servable, "LiteRT")
     import tensorflow as tf  # Opening a file does not require it.
 
     module = tf.Module()

@@ -9,13 +9,12 @@ import io
 import json
 import zipfile
 import zlib
-from typing import NamedTuple
 
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.serving.description import ModelDescription
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
-from bert_tf.tokenization.added_tokens import AddedToken
 from bert_tf.tokenization.token_files import (
     DECODER,
     TOKENIZER_CONFIG_NAME,
@@ -28,14 +27,6 @@ VOCABULARY_FILE = "vocab.txt"
 
 # A fixed date, so that the same model produces the same file.
 _DATE = (1980, 1, 1, 0, 0, 0)
-
-
-class LiteRTMetadata(NamedTuple):
-    """The description of the model in a .tflite file."""
-
-    task: TaskMetadata
-    vocabulary: list[str]  # Token of each ID, without the added tokens.
-    added_tokens: tuple[AddedToken, ...]
 
 
 def append(content, metadata, vocabulary, added_tokens=()):
@@ -70,7 +61,7 @@ def read(path):
     """Reads the data that `append` added to a local file, and verifies the checksum of the graphs.
 
     Returns:
-      LiteRTMetadata.
+      ModelDescription.
 
     Raises:
       InputError: If the file does not have any, or is damaged.
@@ -101,7 +92,7 @@ def read(path):
         raise InputError(
             f"{path}: is corrupted: its graphs do not match their checksum; copy or export it again"
         )
-    return LiteRTMetadata(
+    return ModelDescription(
         TaskMetadata.from_dict(values, f"{path}, {TASK_FILE}"),
         vocabulary,
         parse_added_tokens({TOKENIZER_CONFIG_NAME: tokenizer}, lambda: vocabulary),

@@ -9,10 +9,17 @@ from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES
 from bert_tf.checkpoints.tokenizers import to_vocab_txt
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError, rename_argument
-from bert_tf.serving import exports
+from bert_tf.serving import exports, onnx, openvino
 from bert_tf.serving.litert import LiteRTModel
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
+
+# Functions that open a local file as PlainModel.
+_OPENERS = {
+    exports.LITERT_SUFFIX: LiteRTModel,
+    onnx.SUFFIX: onnx.open_model,
+    openvino.SUFFIX: openvino.open_model,
+}
 
 
 class CheckpointOptions(TypedDict, total=False):
@@ -30,6 +37,9 @@ class CheckpointOptions(TypedDict, total=False):
         to the length in the model's directory; without one, to all positions for an encoder or a
         masked LM, otherwise to 128.
       pairs: bool. Whether an example has two texts, for classifiers, encoders, and masked LMs.
+      sentence_pooling: str. Embedding of an encoder's texts: "mean", "max", "cls", or "pooler", the
+        pooled output, which was trained for NSP. Defaults to the pooling in a directory of
+        sentence-transformers, otherwise to "mean".
       labels_file: str or os.PathLike. File of label names, one per line, in the order of their IDs.
       multi_label: bool. Whether a text can have several labels of a classifier.
       doc_stride: int. Tokens between the starts of two windows of a long context; 128 by default.
@@ -46,6 +56,7 @@ class CheckpointOptions(TypedDict, total=False):
     strip_accents: bool | None
     max_seq_length: int | None
     pairs: bool | None
+    sentence_pooling: str | None
     labels_file: str | os.PathLike | None
     multi_label: bool | None
     doc_stride: int | None
@@ -62,7 +73,8 @@ def load(path, *, kind=None, top_k=None, **options: Unpack[CheckpointOptions]):
       path: str or os.PathLike. Local or remote (gs://): the directory or prefix of a checkpoint of
         this project, the original BERT, Hugging Face, sentence-transformers, or the Model Garden; a
         SavedModel that export_saved_model wrote, with or without its version (defaults to the
-        latest); or a .tflite file that it wrote, which does not require TensorFlow.
+        latest); or a .tflite, .onnx, or .xml (OpenVINO) file that it wrote, which does not require
+        TensorFlow.
       kind: str. Required kind of task: "classifier", "token_classifier", "span_labeler",
         "multiple_choice", "encoder", or "masked_lm". Defaults to the kind in the model's directory,
         otherwise to "masked_lm" for weights of that head, otherwise to "encoder". Flag --task of
@@ -70,9 +82,10 @@ def load(path, *, kind=None, top_k=None, **options: Unpack[CheckpointOptions]):
       top_k: int. Candidates per [MASK], or answers per question; 5 by default. An export must have
         at least as many.
       **options: Options for checkpoints: bert_config_file, vocab_file, do_lower_case,
-        strip_accents, max_seq_length, pairs, labels_file, multi_label, doc_stride,
-        max_query_length, max_answer_length, version_2_with_negative, null_score_diff_threshold. For
-        their meaning, see `bert_tf.serving.loading.CheckpointOptions`.
+        strip_accents, max_seq_length, pairs, sentence_pooling, labels_file, multi_label,
+        doc_stride, max_query_length, max_answer_length, version_2_with_negative,
+        null_score_diff_threshold. For their meaning, see
+        `bert_tf.serving.loading.CheckpointOptions`.
 
     Returns:
       LoadedModel:
@@ -163,7 +176,7 @@ def _load_checkpoint(
 
 
 def open_export(path, kind=None, top_k=None, argument="model"):
-    """Opens a .tflite file, or a directory with a SavedModel, local or remote, as LoadedModel.
+    """Opens a file of a model, or a directory with a SavedModel, local or remote: LoadedModel.
 
     Args:
       path: str, or ModelDirectory. Path of the file or directory.
@@ -177,33 +190,38 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     """
     directory = ModelDirectory.open(path)
     path = directory.path
-    litert = open_litert(path, argument) if path.endswith(exports.LITERT_SUFFIX) else None
-    version = path if litert else exports.find_latest_version(directory, argument)
-    metadata = litert.metadata if litert else exports.read_metadata(directory, argument)
+    model = open_file(path, argument) if path.endswith(exports.FILE_SUFFIXES) else None
+    version = path if model else exports.find_latest_version(directory, argument)
+    metadata = model.metadata if model else exports.read_metadata(directory, argument)
     if kind not in (None, metadata.kind):
         raise InputError(f"must be of kind {kind}, but is of kind {metadata.kind}", argument, path)
     if top_k and metadata.top_k and top_k > metadata.top_k:
         raise InputError(
             f"must be at most {metadata.top_k}, the `top_k` of the export {version}", "top_k", top_k
         )
-    if litert:
-        return LoadedModel(metadata, path, lambda texts: litert(**texts))
+    if model:
+        return LoadedModel(metadata, path, lambda texts: model(**texts))
     from bert_tf.serving.saved_model import call_signature, load_saved_model
 
     loaded = load_saved_model(version)  # It keeps the variables of its signatures.
-    return LoadedModel(
-        metadata,
-        version,
-        lambda texts: call_signature(loaded.signatures["serving_default"], texts, metadata),
-    )
+    signature = loaded.signatures["serving_default"]
+    inputs = KINDS[metadata.kind].inputs(metadata.pairs)
+    if signature.structured_input_signature[1].keys() != inputs.keys():
+        raise InputError(
+            "takes IDs, not texts, for other runtimes; export it without `signatures`=ids",
+            argument,
+            path,
+        )
+    return LoadedModel(metadata, version, lambda texts: call_signature(signature, texts, metadata))
 
 
-def open_litert(path, argument="model"):
-    """Opens a .tflite file, local or remote, as LiteRTModel.
+def open_file(path, argument="model"):
+    """Opens a .tflite, .onnx, or .xml file, local or remote, as PlainModel.
 
-    Raises InputError if it does not exist or is corrupted.
+    Raises InputError if it does not exist or is corrupted, or if its runtime is not installed.
     """
     if not files.at(path).is_file():
         raise InputError("does not exist", argument, path)
+    opener = _OPENERS[os.path.splitext(path)[1]]
     with files.at(path).local_copy() as local:
-        return LiteRTModel(local)
+        return opener(local)

@@ -9,17 +9,15 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.serving.requests import check_request, to_texts
 from bert_tf.tasks import KINDS, Encoder
-from bert_tf.tasks.encoder.pooling import pool_tokens
 from bert_tf.tasks.kind import TEXT
 
 GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
 
 
-class TokenOutputs(typing.NamedTuple):
-    """The encoder's outputs for texts."""
+class Embeddings(typing.NamedTuple):
+    """Embeddings of texts."""
 
-    sequence_output: np.ndarray  # float32 [B, S, H].
-    input_mask: np.ndarray  # int [B, S]. 1 for tokens, 0 for padding.
+    sentence_embedding: np.ndarray  # float32 [B, H].
     was_cut: np.ndarray  # bool [B]. Whether a text was truncated.
 
 
@@ -44,7 +42,7 @@ class LoadedModel:
           path: str. Path of the model.
           answer: Function of a dict of `inputs` -> nested lists of str, all of the same size, that
             returns the outputs of serving_default; see `__call__`.
-          embed: Function of a list of B str that returns TokenOutputs. None for exports, whose kind
+          embed: Function of a list of B str that returns Embeddings. None for exports, whose kind
             determines whether they return these.
         """
         self.metadata = metadata
@@ -106,8 +104,9 @@ class LoadedModel:
 
         A model of sentence-transformers pools and normalizes as its directory says. Otherwise, the
         embedding is the mean of the last layer's outputs over all tokens, including [CLS] and
-        [SEP]. Longer texts than the model's limit are truncated. The first call with such texts
-        warns about them.
+        [SEP], unless `sentence_pooling` selects another pooling. Predictions and exports of an
+        encoder return the same embedding. Longer texts than the model's limit are truncated. The
+        first call with such texts warns about them.
 
         Args:
           texts: List of N str.
@@ -126,7 +125,7 @@ class LoadedModel:
         for batch in _batches(by_length, batch_size):
             outputs = self._embed([texts[number] for number in batch])
             num_cut += np.count_nonzero(outputs.was_cut)
-            for number, embedding in zip(batch, self._pool(outputs), strict=True):
+            for number, embedding in zip(batch, outputs.sentence_embedding, strict=True):
                 embeddings[number] = embedding
         if num_cut and not self._has_warned:
             self._has_warned = True
@@ -135,25 +134,19 @@ class LoadedModel:
                 f"limit, {self.limit} tokens (`max_seq_length`)",
                 stacklevel=2,
             )
-        return np.array(embeddings, np.float32) if embeddings else self._pool(self._embed([]))
+        if not embeddings:
+            return self._embed([]).sentence_embedding
+        return np.array(embeddings, np.float32)
 
     def _embed_with_export(self, texts):
-        """Returns TokenOutputs; raises InputError if the export does not contain them."""
+        """Returns Embeddings; raises InputError if the export does not contain them."""
         if self.kind != Encoder.name or self._ranks != TEXT:
             raise InputError(
                 f"{self.path}: an exported {self.kind} of {' and '.join(self.inputs)} cannot "
                 "compute text embeddings; load its checkpoint"
             )
         outputs = self._answer({"text": texts})
-        return TokenOutputs(*map(outputs.get, TokenOutputs._fields))
-
-    def _pool(self, outputs):
-        return pool_tokens(
-            outputs.sequence_output,
-            outputs.input_mask,
-            self.metadata.sentence_pooling or "mean",
-            self.metadata.normalize,
-        )[:, : self.metadata.truncate_dim]
+        return Embeddings(*map(outputs.get, Embeddings._fields))
 
     def _rename_inputs(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""

@@ -30,7 +30,7 @@ def check_request(kind, ranks, texts, is_ragged=False):
     first, *others = ranks
     for other in others:
         if len(values[other]) != len(values[first]):
-            raise InputError(f"`{other}` must contain as many examples as `{first}`")
+            raise InputError(f"must contain as many examples as `{first}`", other)
     return values
 
 
@@ -48,15 +48,15 @@ def to_texts(name, values, rank=1, is_ragged=False):
         is not a text.
     """
     if getattr(values, "shape", None) == ():
-        raise InputError(f"`{name}` must be a list of texts, not a scalar")
+        raise InputError("must be a list of texts, not a scalar", name)
     if isinstance(values, str | bytes | Mapping | Set) or not hasattr(values, "__len__"):
-        raise InputError(f"`{name}` must be a list of texts, not {type(values).__name__}")
+        raise InputError(f"must be a list of texts, not {type(values).__name__}", name)
     if rank > 1:
         rows = [to_texts(name, row, rank - 1) for row in values]
         if not all(rows):
-            raise InputError(f"`{name}` must contain at least one text in each row")
+            raise InputError("must contain at least one text in each row", name)
         if len(set(map(len, rows))) > 1 and not is_ragged:
-            raise InputError(f"`{name}` must contain the same number of texts in each row")
+            raise InputError("must contain the same number of texts in each row", name)
         return rows
     return [_to_text(name, value) for value in values]
 
@@ -65,5 +65,5 @@ def _to_text(name, value):
     if isinstance(value, bytes):
         return value.decode("utf-8", "ignore")
     if not isinstance(value, str):
-        raise InputError(f"`{name}` must contain texts, not {type(value).__name__}")
+        raise InputError(f"must contain texts, not {type(value).__name__}", name)
     return value if value.isascii() else value.encode("utf-8", "ignore").decode()

@@ -10,7 +10,7 @@ TEXT = {"text": 1}
 PAIR = {"text_a": 1, "text_b": 1}
 LEAST_PROBABILITY = 1e-30  # Lower bound before taking a logarithm.
 MAX_WINDOWS = 64  # Maximum number of windows of a text, which limits the memory of a request.
-DECIMALS = 6  # Decimal places of a number in JSON; float32 has about seven digits.
+DECIMALS = 6  # Digits after the decimal point of a number in JSON; float32 has about seven digits.
 
 
 def check_unique(labels):
@@ -93,5 +93,5 @@ def add_article(kind):
 
 
 def round_for_json(values):
-    """Rounds float [N] to a list, or a scalar of NumPy to a float, with DECIMALS places."""
+    """Rounds float [N] to a list, or a scalar of NumPy to a float, with DECIMALS digits."""
     return np.round(values.astype(np.float64), DECIMALS).tolist()

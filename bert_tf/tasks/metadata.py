@@ -14,7 +14,8 @@ from bert_tf.tasks import KINDS
 from bert_tf.tasks.kind import check_unique
 
 TASK_FILE = "task.json"
-SENTENCE_POOLINGS = ("mean", "max", "cls")
+SENTENCE_POOLINGS = ("mean", "max", "cls")  # Those of sentence-transformers.
+POOLER_OUTPUT = "pooler"  # The pooling of the next sentence prediction: a dense layer on [CLS].
 ACTIVATIONS = ("sigmoid",)
 GENERIC_LABEL = re.compile(r"LABEL_\d+")  # Name of a label without a name in transformers.
 _TYPE_NAMES = {
@@ -58,9 +59,8 @@ class TaskMetadata:
     top_k: int | None = None  # Candidates per [MASK], or answers per question.
     # Whether a masked LM has a trained head for the next sentence.
     next_sentence: bool | None = None
-    has_pooler: bool | None = None  # Whether the pooler of an encoder is trained.
-    # Encoders of sentence-transformers: pooling of the last layer's outputs to a text's embedding,
-    # one of SENTENCE_POOLINGS; whether embeddings are divided by their L2 norm.
+    # Encoders: pooling of the last layer's outputs to a text's embedding, one of SENTENCE_POOLINGS
+    # or POOLER_OUTPUT; whether embeddings are divided by their L2 norm.
     sentence_pooling: str | None = None
     normalize: bool | None = None
     truncate_dim: int | None = None  # Number of first elements of embeddings to keep.
@@ -96,7 +96,7 @@ class TaskMetadata:
         for name, choices in (
             ("kind", KINDS),
             ("window_pooling", ("mean", "max", None)),
-            ("sentence_pooling", (*SENTENCE_POOLINGS, None)),
+            ("sentence_pooling", (*SENTENCE_POOLINGS, POOLER_OUTPUT, None)),
             ("activation", (*ACTIVATIONS, None)),
         ):
             if getattr(self, name) not in choices:

@@ -80,8 +80,10 @@ class Servable:
         if not least <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
             reason = " (`max_query_length` + 4)" if least > 4 else ""
             raise InputError(
-                f"`max_seq_length`={self.max_seq_length}: must be from {least}{reason} to "
-                f"max_position_embeddings, {self.config.max_position_embeddings}"
+                f"must be from {least}{reason} to max_position_embeddings, "
+                f"{self.config.max_position_embeddings}",
+                "max_seq_length",
+                self.max_seq_length,
             )
         labels = self.metadata.labels
         if kind.has_labels and (len(labels) or 1) != model.num_labels:
@@ -119,6 +121,17 @@ class Servable:
         the kind converts them to responses.
         """
         return self.model(features)
+
+    def compute_numbers(self, features):
+        """Computes the numeric outputs of an export that takes IDs, from which plain.py answers.
+
+        Args:
+          features: Dict of FEATURES, int32 [B, S] of single rows.
+
+        Returns:
+          Dict of float32 or int32 tensors [B, ...], by default those of `compute_outputs`.
+        """
+        return self.compute_outputs(features)
 
     def encode(self, text_a, text_b=None):
         """Converts strings [B] to features and was_cut; see `model_inputs.pack`."""
@@ -172,6 +185,26 @@ class Servable:
             return {name: trace(*functions[name]) for name in names or functions}
         finally:
             del self.answer
+
+    def trace_numbers(self):
+        """Traces `compute_numbers` as a function of rows, int32 [B, S], that converters can read.
+
+        It has no strings and no assertions, which converters reject or drop: the IDs must be valid.
+
+        Returns:
+          Concrete function.
+        """
+        shape = [None, self.ids_shape[-1]]
+
+        @tf.autograph.experimental.do_not_convert
+        def compute(input_ids, input_mask, segment_ids):
+            return self.compute_numbers(
+                {"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids}
+            )
+
+        return tf.function(compute, autograph=False).get_concrete_function(
+            *(tf.TensorSpec(shape, tf.int32, name) for name in FEATURES)
+        )
 
     @property
     def ids_shape(self):

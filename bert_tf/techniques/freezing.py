@@ -17,8 +17,9 @@ def freeze(encoder, num_layers):
     others = encoder.encoder_layers[num_layers:]
     if any(layer is other for layer in frozen for other in others):
         raise InputError(
-            f"`freeze_layers`={num_layers}: the model's layers share weights; set 0 to freeze only "
-            "the embeddings"
+            "the model's layers share weights; set 0 to freeze only the embeddings",
+            "freeze_layers",
+            num_layers,
         )
     encoder.num_frozen_layers = num_layers
     for layer in (encoder.embeddings, *frozen):

@@ -29,15 +29,18 @@ def map_layers(kind, num_student, num_teacher):
     if isinstance(kind, tuple):
         if len(kind) != num_student:
             raise InputError(
-                f"`layer_map`={_join(kind)}: lists {len(kind)} layers, but the student has "
-                f"{num_student}"
+                f"lists {len(kind)} layers, but the student has {num_student}",
+                "layer_map",
+                _join(kind),
             )
         check_layers("layer_map", kind, num_teacher)
         return kind
     if num_student > num_teacher:
         raise InputError(
-            f"`layer_map`={kind}: the student has {num_student} layers, but the teacher only "
-            f"{num_teacher}; list one layer of the teacher for each"
+            f"the student has {num_student} layers, but the teacher only {num_teacher}; list one "
+            "layer of the teacher for each",
+            "layer_map",
+            kind,
         )
     if kind == "last":
         return tuple(range(num_teacher - num_student, num_teacher))
@@ -51,8 +54,9 @@ def check_layers(name, layers, num_teacher):
     wrong = next((layer for layer in layers if not 0 <= layer < num_teacher), None)
     if wrong is not None:
         raise InputError(
-            f"`{name}`={_join(layers)}: layer {wrong} does not exist; the teacher has layers 0 to "
-            f"{num_teacher - 1}"
+            f"layer {wrong} does not exist; the teacher has layers 0 to {num_teacher - 1}",
+            name,
+            _join(layers),
         )
 
 

@@ -22,6 +22,7 @@ from bert_tf.tokenization.vocabulary import (
     SPECIAL_PIECES,
     check_casing,
     count_ids,
+    get_source,
     index_tokens,
     read_vocabulary,
 )
@@ -199,8 +200,9 @@ class BertTokenizer(tf.Module):
         room = max_seq_length - (2 if text_b is None else 3)
         if room < 0:
             raise InputError(
-                f"`max_seq_length`={max_seq_length}: must be at least {max_seq_length - room}, for "
-                "[CLS] and [SEP]"
+                f"must be at least {max_seq_length - room}, for [CLS] and [SEP]",
+                "max_seq_length",
+                max_seq_length,
             )
         second = None if text_b is None else self.tokenize(text_b)
         features, _ = model_inputs.pack(
@@ -238,9 +240,10 @@ def read_tokenizer(
     tokenizer = BertTokenizer(vocab_file, do_lower_case, strip_accents, added_tokens)
     if tokenizer.vocab_size > config.vocab_size:
         raise InputError(
-            f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, but the model has "
-            f"only {config.vocab_size} (vocab_size of the BERT config); set the vocabulary of "
-            "this model"
+            f"has {tokenizer.vocab_size} entries, but the model has only {config.vocab_size} "
+            "(vocab_size of the BERT config); set the vocabulary of this model",
+            "vocab_file",
+            get_source(vocab_file),
         )
     return tokenizer
 

@@ -24,6 +24,18 @@ _PUBLISHED_MODEL = re.compile(
 )
 _CASED_MODELS = ("cased", "multi_cased")
 
+_sources = {}  # Path of a temporary vocabulary -> path of the file with its tokens.
+
+
+def set_source(path, source):
+    """Sets the file that messages name instead of a temporary vocabulary."""
+    _sources[path] = source
+
+
+def get_source(path):
+    """Returns the file that messages about a vocabulary name."""
+    return _sources.get(path, path)
+
 
 def read_vocabulary(path):
     """Reads and checks a vocabulary file.
@@ -44,15 +56,15 @@ def read_vocabulary(path):
     """
     content = read_bytes(path).removeprefix(codecs.BOM_UTF8)
     vocabulary = [
-        _read_piece(line, f"{path}, line {number}")
+        _read_piece(line, f"{get_source(path)}, line {number}")
         for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1)
     ]
     known = set(vocabulary)
     missing = [piece for piece in SPECIAL_PIECES if piece not in known]
     if missing:
         raise InputError(
-            f"{path}: has no line {', '.join(missing)} among its {len(vocabulary)} lines; BERT "
-            f"requires all of {', '.join(SPECIAL_PIECES)}"
+            f"{get_source(path)}: has no line {', '.join(missing)} among its {len(vocabulary)} "
+            f"lines; BERT requires all of {', '.join(SPECIAL_PIECES)}"
         )
     return vocabulary
 
@@ -134,9 +146,11 @@ def check_casing(lower_case, checkpoint):
     folder, expected = find_published_casing(checkpoint)
     if folder and expected != bool(lower_case):
         raise InputError(
-            f"`do_lower_case`={bool(lower_case)} conflicts with {checkpoint}: {folder} was "
-            f"trained on {'lowercased' if expected else 'cased'} text; set "
-            f"`do_lower_case`={expected}, or rename the directory if its name is wrong"
+            f"conflicts with {checkpoint}: {folder} was trained on "
+            f"{'lowercased' if expected else 'cased'} text; set `do_lower_case`={expected}, or "
+            "rename the directory if its name is wrong",
+            "do_lower_case",
+            bool(lower_case),
         )
 
 

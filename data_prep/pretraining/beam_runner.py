@@ -62,7 +62,7 @@ def create_options(runner, beam_options="", num_workers=None):
     try:
         arguments = shlex.split(beam_options)
     except ValueError as error:  # An unclosed quote.
-        raise InputError(f"`beam_options`={beam_options}: {error}") from error
+        raise InputError(str(error), "beam_options", beam_options) from error
     if runner == "direct":
         num_workers = num_workers or processor.count_cores()
         arguments = [f"--direct_num_workers={num_workers}", *DIRECT_OPTIONS, *arguments]
@@ -72,23 +72,25 @@ def create_options(runner, beam_options="", num_workers=None):
         arguments.insert(0, "--dask_partition_size=1")
     if num_workers and runner != "direct":
         raise InputError(
-            f"`num_workers`={num_workers}: only works with `runner`=local or `runner`=direct; for "
-            f"{runner}, set the workers in `beam_options`"
+            f"only works with `runner`=local or `runner`=direct; for {runner}, set the workers "
+            "in `beam_options`",
+            "num_workers",
+            num_workers,
         )
     options = PipelineOptions(arguments, runner=RUNNERS[runner])
     try:
         pipeline_runner = create_runner(RUNNERS[runner])
     except ImportError as error:
-        raise InputError(f"`runner`={runner}: {error}") from error
+        raise InputError(str(error), "runner", runner) from error
     known, explicit = _parse_options(options, beam_options)
     unknown = explicit - known
     if unknown and runner not in RUNNERS_WITH_UNKNOWN_OPTIONS:
         raise InputError(
-            f"`beam_options`={beam_options}: Apache Beam has no option --{min(unknown)}"
+            f"Apache Beam has no option --{min(unknown)}", "beam_options", beam_options
         )
     errors = PipelineOptionsValidator(options, pipeline_runner).validate()
     if errors:
-        raise InputError(f"`beam_options`={beam_options}: {' '.join(errors)}")
+        raise InputError(" ".join(errors), "beam_options", beam_options)
     if runner == "dask":
         from distributed.comm import get_address_host_port
 
@@ -96,12 +98,12 @@ def create_options(runner, beam_options="", num_workers=None):
         path = values["scheduler_file"]
         address = values["address"]
         if path and not os.path.exists(path):  # Dask would wait for it forever.
-            raise InputError(f"`beam_options`={beam_options}: {path}: does not exist")
+            raise InputError(f"{path}: does not exist", "beam_options", beam_options)
         try:
             get_address_host_port(address or "tcp://localhost:1")
         except ValueError as error:
             raise InputError(
-                f"`beam_options`={beam_options}: must be tcp://HOST:PORT: {error}"
+                f"must be tcp://HOST:PORT: {error}", "beam_options", beam_options
             ) from error
     return options
 
@@ -158,7 +160,7 @@ def _parse_options(options, beam_options):
     except SystemExit as error:
         # Beam uses argparse, which prints its usage and the error, and exits.
         message = output.getvalue().strip().rpartition("error: ")[2]
-        raise InputError(f"`beam_options`={beam_options}: {message}") from error
+        raise InputError(message, "beam_options", beam_options) from error
 
 
 def check_paths(runner, paths):
@@ -168,13 +170,16 @@ def check_paths(runner, paths):
             continue
         if runner == "dataflow":
             raise InputError(
-                f"`runner`=dataflow: {path}: must be a path that begins with gs://, because "
-                "Dataflow workers cannot open files of this machine"
+                f"{path}: must be a path that begins with gs://, because Dataflow workers cannot "
+                "open files of this machine",
+                "runner",
+                "dataflow",
             )
         if not os.path.isabs(path):
             raise InputError(
-                f"`runner`={runner}: {path}: must be an absolute path, because workers run in "
-                "another directory"
+                f"{path}: must be an absolute path, because workers run in another directory",
+                "runner",
+                runner,
             )
 
 

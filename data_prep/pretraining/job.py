@@ -93,13 +93,13 @@ def check_outputs(input_files, output_files, patterns):
     }
     for path in output_files:
         if not path:
-            raise InputError(f"`output_file`={','.join(output_files)}: contains an empty path")
+            raise InputError("contains an empty path", "output_file", ",".join(output_files))
         if files.at(path).is_dir():
-            raise InputError(f"`output_file`={path}: must be a file, but is a directory")
+            raise InputError("must be a file, but is a directory", "output_file", path)
         paths.check_replaceable("output_file", path)
         real_path = files.at(path).absolute()
         if real_path in taken:
-            raise InputError(f"`output_file`={path}: {taken[real_path]}")
+            raise InputError(taken[real_path], "output_file", path)
         paths.check_not_read("output_file", path, {"input_file": patterns})
         taken[real_path] = "occurs twice"
 
@@ -120,15 +120,15 @@ def choose_runner(settings, paths_to_open):
     if settings.runner == "local":
         if settings.beam_options:
             raise InputError(
-                f"`beam_options`={settings.beam_options}: cannot be combined with `runner`=local"
+                "cannot be combined with `runner`=local", "beam_options", settings.beam_options
             )
         return create_here
     if not importlib.util.find_spec("apache_beam"):
         raise InputError(
-            f"`runner`={settings.runner}: requires Apache Beam; run pip install -e '.[beam]'"
+            "requires Apache Beam; run pip install -e '.[beam]'", "runner", settings.runner
         )
     if settings.runner == "dask" and not importlib.util.find_spec("distributed"):
-        raise InputError("`runner`=dask: requires Dask; run pip install -e '.[dask]'")
+        raise InputError("requires Dask; run pip install -e '.[dask]'", "runner", "dask")
     from data_prep.pretraining import beam_runner
 
     beam_runner.check_paths(settings.runner, paths_to_open)

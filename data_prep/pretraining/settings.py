@@ -3,6 +3,7 @@
 import dataclasses
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
@@ -22,20 +23,20 @@ class JobSettings(Settings):
         "read except hidden ones. UTF-8 with one sentence per line and a blank line after each "
         "document; without it, the document continues in the next file. Files that end in .gz are "
         "decompressed.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILES,
     )
     output_file: str | None = setting(
         None,
         "TFRecord files to write, comma-separated; records are distributed among them in turn. "
         "With several shards, train.tfrecord becomes train-00000-of-00012.tfrecord and so on.",
-        required=True,
+        rules=[Required()],
         changeable=None,
     )
     vocab_file: str | None = setting(
         None,
         "Vocabulary of the model to train, one token per line.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILE,
     )
     do_lower_case: bool = setting(

@@ -50,18 +50,18 @@ def inspect(path, settings, vocabulary=None):
     layout = None
     with files.at(path).open() as file:
         for number, (_, record) in enumerate(read_records(path, file, files.at(path).size())):
-            place = f"{path}, record {number:,}"
+            where = f"{path}, record {number:,}"
             try:
                 features = tf.train.Example.FromString(record).features.feature
             except DecodeError:
-                raise InputError(f"{place}: is not a tf.train.Example") from None
+                raise InputError(f"{where}: is not a tf.train.Example") from None
             if layout is None:
                 layout = _Layout(path, features, settings)
-            values = layout.read(features, place, vocabulary)
+            values = layout.read(features, where, vocabulary)
             layout.add(values, sums)
             if number < settings.num_records:
                 print(
-                    f"{place}: {layout.describe(values)}\n  "
+                    f"{where}: {layout.describe(values)}\n  "
                     f"{' '.join(layout.mark_tokens(values, vocabulary))}"
                 )
     return f"{path}: {layout.summarize(sums)}"
@@ -112,7 +112,7 @@ class _Layout:
                     f"{path}: its records were created with `{name}`={size}, not {expected_size}"
                 )
 
-    def read(self, features, place, vocabulary):
+    def read(self, features, where, vocabulary):
         """Returns dict of feature name to the numbers of a record.
 
         Raises:
@@ -130,12 +130,12 @@ class _Layout:
                 if lengths.get(name) != self._lengths.get(name)
             )
             raise InputError(
-                f"{place}: {name} has {lengths.get(name, 0)} numbers, not "
+                f"{where}: {name} has {lengths.get(name, 0)} numbers, not "
                 f"{self._lengths.get(name, 0)}"
             )
         for name, numbers in values.items():
             if name != "label_ids" and min(numbers, default=0) < 0:
-                raise InputError(f"{place}: {name} contains {min(numbers)}; must not be negative")
+                raise InputError(f"{where}: {name} contains {min(numbers)}; must not be negative")
         limits = {"masked_lm_positions": (self._lengths["input_ids"], "the length of the record")}
         if vocabulary:
             advice = "set the vocabulary that the records were created with"
@@ -145,7 +145,7 @@ class _Layout:
             largest = max(values.get(name, ()), default=0)
             if largest >= limit:
                 raise InputError(
-                    f"{place}: {name} contains {largest}; must be less than {limit:,}, {meaning}"
+                    f"{where}: {name} contains {largest}; must be less than {limit:,}, {meaning}"
                 )
         return values
 
@@ -216,9 +216,9 @@ class _Layout:
         for position, index, weight in masks:
             if weight:
                 tokens[position] = f"{{{name(index)} -> {tokens[position]}}}"
-        for place, position in enumerate(values.get("positions", ())):
-            if place and not position:
-                tokens[place] = f"| {tokens[place]}"
+        for index, position in enumerate(values.get("positions", ())):
+            if index and not position:
+                tokens[index] = f"| {tokens[index]}"
         return tokens[: _count_positive(values["input_mask"])]
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, setting
 
 
@@ -14,7 +15,7 @@ class InspectionSettings(Settings):
         None,
         "TFRecord files: comma-separated paths, glob patterns, or directories, also accepted "
         "without this flag.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILES,
     )
     vocab_file: str | None = setting(

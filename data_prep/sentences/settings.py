@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.sentences import formats
@@ -19,14 +20,14 @@ class SentenceSettings(Settings):
         None,
         "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files "
         "are all read except hidden ones. Files that end in .gz are decompressed.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILES,
     )
     output_dir: str | None = setting(
         None,
         "Directory for the sentences, created if it does not exist: sentences.txt, or several "
         "shards with names such as sentences-00000-of-00012.txt.",
-        required=True,
+        rules=[Required()],
         role=roles.OUTPUT_FOLDER,
     )
     language: str = setting(

@@ -8,10 +8,12 @@ import dataclasses
 import sys
 from typing import ClassVar
 
-from bert_tf.cli.settings import Settings
+from bert_tf.cli.rules import Required
+from bert_tf.cli.settings import Settings, check_rules
 from bert_tf.errors import InputError
 
-TRAINS = "do_train without unlabeled_file"  # Condition under which training data are required.
+# Rule of training data.
+TRAINS = Required(when="do_train", unless="unlabeled_file")
 # Settings that name data.
 ALL_DATA = (
     "task_name",
@@ -27,7 +29,7 @@ ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 @dataclasses.dataclass(frozen=True)
 class TaskSettings(Settings):
-    """Settings of a task kind. The module of each kind has a subclass named `Settings`.
+    """Settings of a task kind. Each kind has a subclass, such as `ClassifierSettings`.
 
     Attributes:
       kind: str. Name of the kind in task.json.
@@ -55,8 +57,10 @@ class TaskSettings(Settings):
         other = next((name for name in data if name not in cls.data), None)
         if other:
             raise InputError(
-                f"`{other}`={data[other]}: does not apply to the {model_name}, a {cls.kind}; set "
-                f"{' or '.join(f'`{name}`' for name in cls.data)}"
+                f"does not apply to the {model_name}, a {cls.kind}; set "
+                f"{' or '.join(f'`{name}`' for name in cls.data)}",
+                other,
+                data[other],
             )
         # `model_settings` has fingerprints instead of paths for the files of the training run.
         values = {
@@ -65,7 +69,9 @@ class TaskSettings(Settings):
             if not isinstance(value, dict) and name not in set(cls.data) - {"task_name"}
         } | data
         names = [field.name for field in dataclasses.fields(cls)]
-        return cls(**{name: values[name] for name in names if name in values})
+        settings = cls(**{name: values[name] for name in names if name in values})
+        check_rules(settings)
+        return settings
 
 
 class TaskData(abc.ABC):
@@ -78,10 +84,10 @@ class TaskData(abc.ABC):
         model.
 
     Attributes:
-      Settings: Class of the settings.
+      settings_class: Class of the settings.
     """
 
-    Settings: ClassVar[type[TaskSettings]]
+    settings_class: ClassVar[type[TaskSettings]]
 
     def __init__(self, settings, max_seq_length, metadata=None):
         self.settings = settings
@@ -143,7 +149,7 @@ class TaskData(abc.ABC):
         """
         features = self._read_unlabeled(path, tokenizer)
         if not len(features["input_ids"]):
-            raise InputError(f"`unlabeled_file`={path}: contains no texts")
+            raise InputError("contains no texts", "unlabeled_file", path)
         print(f"{path}: {len(features['input_ids']):,} unlabeled rows", file=sys.stderr)
         return {name: features[name] for name in ID_FEATURES}
 

@@ -11,10 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.cli import conditions, roles
+from bert_tf.cli import roles
+from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes
+from bert_tf.notes import tell
 from data_prep import tables
 from data_prep.tables import dialects
 from data_prep.tasks import data_file, datasets, glue, text_features
@@ -39,12 +41,12 @@ XNLI_LANGUAGES = (
     "zh",
 )
 # Conditions of settings.
-CUSTOM = f"task_name={datasets.CUSTOM} or data_file"
-XNLI = "task_name=xnli"
+CUSTOM = any_of(equals("task_name", datasets.CUSTOM), "data_file")
+XNLI = equals("task_name", "xnli")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(TaskSettings):
+class ClassifierSettings(TaskSettings):
     """Data: your own file, or GLUE, XNLI, or SICK."""
 
     kind: ClassVar = "classifier"
@@ -55,7 +57,7 @@ class Settings(TaskSettings):
         "File of your own texts and labels: CSV, TSV, JSON lines, a JSON array of objects, or "
         "Parquet, with a header or keys of any names; also compressed with gzip. A part of it is "
         "for development.",
-        not_with=("data_dir", "do_predict; predict with run.predict"),
+        rules=[NotWith("data_dir"), NotWith("do_predict", advice="predict with run.predict")],
         role=roles.INPUT_FILE,
     )
     dev_fraction: float = setting(
@@ -63,19 +65,19 @@ class Settings(TaskSettings):
         "With --data_file: fraction of the rows of each label for development.",
         lower=0,
         upper=1,
-        needs="data_file",
+        rules=[Needs("data_file")],
     )
     class_weights: str = setting(
         "none",
         "balanced: weight each training example by the inverse frequency of its label.",
         choices=("none", "balanced"),
-        not_with=("regression", "label_separator"),
+        rules=[NotWith("regression"), NotWith("label_separator")],
     )
     data_dir: str | None = setting(
         None,
         "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks, .csv or "
         ".jsonl if there is no .tsv. Required without --data_file.",
-        required="without data_file",
+        rules=[Required(unless="data_file")],
         role=roles.INPUT_FOLDER,
     )
     task_name: str | None = setting(
@@ -84,29 +86,29 @@ class Settings(TaskSettings):
         "(entailment), or sick_r (relatedness, a number), in the published format; ax, the "
         "diagnostic data of GLUE, to predict with a model of MNLI; or custom, for your own files "
         "with a header. Required without --data_file.",
-        required="without data_file",
+        rules=[Required(unless="data_file")],
     )
     text_a_column: str | None = setting(
         None,
         "For your own data: column of the text. By default, a column with a common name, such as "
         "text or review.",
-        needs=CUSTOM,
+        rules=[Needs(CUSTOM)],
     )
     text_b_column: str | None = setting(
-        None, "For your own data: column of the second text, if any.", needs=CUSTOM
+        None, "For your own data: column of the second text, if any.", rules=[Needs(CUSTOM)]
     )
     label_column: str | None = setting(
         None,
         "For your own data: column of the label or number. By default, a column with a common "
         "name, such as label or category. If each label has a column with 0 or 1: these columns, "
         "comma-separated. Lists of labels need no setting.",
-        needs=CUSTOM,
+        rules=[Needs(CUSTOM)],
     )
     columns: tuple[str, ...] = setting(
         (),
         "For your own data without a header row: names of all columns, comma-separated, such as "
         "text,label.",
-        needs=CUSTOM,
+        rules=[Needs(CUSTOM)],
         rare=True,
     )
     table_dialect: str = setting(
@@ -114,25 +116,24 @@ class Settings(TaskSettings):
         "For your own delimited data: delimiter, and whether fields can be quoted. auto: find it "
         "from the header and the first rows. tab: no quotes, as published GLUE.",
         choices=(dialects.AUTO, *dialects.DIALECTS),
-        needs=CUSTOM,
+        rules=[Needs(CUSTOM)],
         rare=True,
     )
     regression: bool = setting(
-        False, "For your own data: predict numbers instead of labels.", needs=CUSTOM
+        False, "For your own data: predict numbers instead of labels.", rules=[Needs(CUSTOM)]
     )
     label_separator: str | None = setting(
         None,
         "For your own data: separator between the labels of a row that can have several in one "
         "text.",
-        needs=CUSTOM,
-        not_with="regression",
+        rules=[Needs(CUSTOM), NotWith("regression")],
         rare=True,
     )
     xnli_language: str = setting(
         "zh",
         "With --task_name=xnli: language of the data.",
         choices=XNLI_LANGUAGES,
-        needs=XNLI,
+        rules=[Needs(XNLI)],
         rare=True,
     )
     max_windows: int | None = setting(
@@ -148,14 +149,14 @@ class Settings(TaskSettings):
         "With --max_windows: tokens between the starts of two windows of a text. Defaults to half "
         "of --max_seq_length.",
         lower=1,
-        needs="max_windows",
+        rules=[Needs("max_windows")],
         rare=True,
     )
     window_pooling: str = setting(
         "mean",
         "With --max_windows: mean or maximum of the windows' logits, per label.",
         choices=("mean", "max"),
-        needs="max_windows",
+        rules=[Needs("max_windows")],
         rare=True,
     )
 
@@ -166,7 +167,7 @@ class Settings(TaskSettings):
             custom_names = {
                 field.name
                 for field in dataclasses.fields(cls)
-                if conditions.parse(CUSTOM) in field.metadata["needs"]
+                if Needs(CUSTOM) in field.metadata["rules"]
             }
             model_settings = {
                 name: value for name, value in model_settings.items() if name not in custom_names
@@ -182,7 +183,7 @@ class ClassifierData(TaskData):
       window_settings: Dict of the settings for windows of long texts; empty to truncate them.
     """
 
-    Settings = Settings
+    settings_class = ClassifierSettings
 
     def __init__(self, settings, max_seq_length, metadata=None):
         super().__init__(settings, max_seq_length, metadata)
@@ -209,17 +210,14 @@ class ClassifierData(TaskData):
                 self.settings.class_weights,
             )
         if metadata and metadata.has_generic_labels and metadata.labels != labels:
-            print(
-                f"note: {metadata.source} has no label names; assuming {', '.join(labels)}, in "
-                "this order",
-                file=sys.stderr,
+            tell(
+                f"{metadata.source} has no label names; assuming {', '.join(labels)}, in this order"
             )
         name = self.dataset.name
         if name != datasets.CUSTOM and labels != glue.find_task(name).labels:
-            print(
-                f"note: the label order of the model differs from that of {name}; "
-                f"using the order of the model: {', '.join(labels)}",
-                file=sys.stderr,
+            tell(
+                f"the label order of the model differs from that of {name}; using the order of the "
+                f"model: {', '.join(labels)}"
             )
 
     def _read_examples(self, split):
@@ -333,8 +331,10 @@ class ClassifierData(TaskData):
             if len(row) != 1 + is_pair:
                 required = "two texts, separated by a tab," if is_pair else "one text"
                 raise InputError(
-                    f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the "
-                    f"teacher requires {required} per line"
+                    f"text {number} has {len(row)} columns, but the teacher requires {required} "
+                    "per line",
+                    "unlabeled_file",
+                    path,
                 )
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
         features, _ = text_features.convert_texts_to_features(
@@ -400,9 +400,10 @@ def _find_dataset(task, metadata):
         if metadata and len(metadata.labels) != len(dataset.labels):
             name = "data_file" if task.data_file else "data_dir"
             raise InputError(
-                f"`{name}`={getattr(task, name)}: the model has {len(metadata.labels)} labels, "
-                f"but the data has {len(dataset.labels)}; use the data of the task that the model "
-                "was trained on"
+                f"the model has {len(metadata.labels)} labels, but the data has "
+                f"{len(dataset.labels)}; use the data of the task that the model was trained on",
+                name,
+                getattr(task, name),
             )
         return dataset
     dataset = glue.find_task(task.task_name)

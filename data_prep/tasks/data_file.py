@@ -1,10 +1,9 @@
 """The columns of the texts and the labels in a file of your own, and the rows for development."""
 
-import sys
-
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.notes import write_line
 from data_prep import tables
 
 TEXTS = (
@@ -146,4 +145,4 @@ def describe(dataset, examples):
 def print_notes(examples):
     """Prints the notes about the file of examples to standard error."""
     for note in examples.notes:
-        print(note, file=sys.stderr)
+        write_line(note)

@@ -78,8 +78,10 @@ def order_labels(task_name, labels, model_labels):
     predicted = ", ".join(model_labels) or "a number"
     required = ", ".join(labels) or "a number"
     raise InputError(
-        f"`task_name`={task_name}: the model was trained for another task; it predicts "
-        f"{predicted}, but the task requires {required}"
+        f"the model was trained for another task; it predicts {predicted}, but the task requires "
+        f"{required}",
+        "task_name",
+        task_name,
     )
 
 

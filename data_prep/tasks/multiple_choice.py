@@ -22,6 +22,7 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.cli import paths, roles
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
@@ -36,25 +37,25 @@ QUESTIONS_FILE = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(TaskSettings):
+class MultipleChoiceSettings(TaskSettings):
     """Data: questions with several choices."""
 
     kind: ClassVar = "multiple_choice"
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
     train_file: str | None = setting(
-        None, f"{QUESTIONS_FILE}. Required with --do_train.", required=TRAINS, role=roles.INPUT_PATH
+        None, f"{QUESTIONS_FILE}. Required with --do_train.", rules=[TRAINS], role=roles.INPUT_PATH
     )
     dev_file: str | None = setting(
         None,
         f"{QUESTIONS_FILE}. Required with --do_eval.",
-        required="do_eval",
+        rules=[Required(when="do_eval")],
         role=roles.INPUT_PATH,
     )
     test_file: str | None = setting(
         None,
         f"{QUESTIONS_FILE}. Required with --do_predict.",
-        required="do_predict",
+        rules=[Required(when="do_predict")],
         role=roles.INPUT_PATH,
     )
     data_format: str = setting(
@@ -71,15 +72,13 @@ class MultipleChoiceData(TaskData):
     Examples are data_prep.tasks.datasets.Examples, whose `text_b` is a list of choices.
     """
 
-    Settings = Settings
+    settings_class = MultipleChoiceSettings
 
     def _read_examples(self, split):
         path = getattr(self.settings, f"{split}_file")
         questions = READERS[self.settings.data_format](path, has_labels=split != "test")
         if questions.labels is None and split != "test":
-            raise InputError(
-                f"`{split}_file`={path}: contains no answers, or not for each question"
-            )
+            raise InputError("contains no answers, or not for each question", f"{split}_file", path)
         return questions
 
     def read(self, split, tokenizer):
@@ -215,17 +214,17 @@ def read_race(path, has_labels=True):
         for number, (question, options) in enumerate(
             zip(article["questions"], article["options"], strict=True)
         ):
-            place = f"{file}, question {number + 1}"
+            where = f"{file}, question {number + 1}"
             if not isinstance(options, list) or not all(
                 isinstance(text, str) for text in (question, *options)
             ):
                 raise InputError(
-                    f"{place}: the question must be a string, and its options a list of strings"
+                    f"{where}: the question must be a string, and its options a list of strings"
                 )
             expected = len(text_b[0]) if text_b else len(options)
             if len(options) != expected or expected < 2:
                 raise InputError(
-                    f"{place}: must have {max(2, expected)} options, but has {len(options)}"
+                    f"{where}: must have {max(2, expected)} options, but has {len(options)}"
                 )
             guids.append(
                 replace_surrogates(f"{article.get('id', os.path.basename(file))}-{number}")
@@ -235,28 +234,28 @@ def read_race(path, has_labels=True):
                 [replace_surrogates(_complete_question(question, option)) for option in options]
             )
             if answers is not None:
-                labels.append(_parse_race_label(answers[number], len(options), place))
+                labels.append(_parse_race_label(answers[number], len(options), where))
     return _create_examples(path, guids, text_a, text_b, labels)
 
 
 READERS = {"swag": read_swag, "race": read_race}
 
 
-def _parse_swag_label(text, num_choices, place):
+def _parse_swag_label(text, num_choices, where):
     if text.strip() not in map(str, range(num_choices)):
         raise InputError(
-            f"{place}: label {text!r}: must be the number of an ending, 0 to {num_choices - 1}"
+            f"{where}: label {text!r}: must be the number of an ending, 0 to {num_choices - 1}"
         )
     return int(text)
 
 
 def _find_race_files(path):
-    place = files.at(path)
-    if not place.is_dir():
+    entry = files.at(path)
+    if not entry.is_dir():
         return [path]
     json_files = [
         file
-        for file in place.files_below()
+        for file in entry.files_below()
         if file.endswith((".json", ".txt", ".json.gz", ".txt.gz"))
     ]
     if not json_files:
@@ -294,10 +293,10 @@ def _complete_question(question, option):
     return f"{question} {option}"
 
 
-def _parse_race_label(answer, num_choices, place):
+def _parse_race_label(answer, num_choices, where):
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:num_choices]
     if not (isinstance(answer, str) and len(answer) == 1 and answer in letters):
-        raise InputError(f"{place}: answer {answer!r}: must be one of {', '.join(letters)}")
+        raise InputError(f"{where}: answer {answer!r}: must be one of {', '.join(letters)}")
     return letters.index(answer)
 
 

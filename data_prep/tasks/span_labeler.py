@@ -10,6 +10,7 @@ import random
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Needs, NotWith, Required, any_of
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
@@ -20,7 +21,7 @@ SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's r
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(TaskSettings):
+class SpanLabelerSettings(TaskSettings):
     """Data: SQuAD and files in its format."""
 
     kind: ClassVar = "span_labeler"
@@ -29,14 +30,14 @@ class Settings(TaskSettings):
     train_file: str | None = setting(
         None,
         "SQuAD JSON to train on, such as train-v1.1.json. Required with --do_train.",
-        required=TRAINS,
+        rules=[TRAINS],
         role=roles.INPUT_FILE,
     )
     predict_file: str | None = setting(
         None,
         "SQuAD JSON to evaluate and predict, such as dev-v1.1.json or test-v1.1.json. Required "
         "with --do_eval and --do_predict.",
-        required="do_eval or do_predict",
+        rules=[Required(when=any_of("do_eval", "do_predict"))],
         role=roles.INPUT_FILE,
     )
     doc_stride: int = setting(
@@ -66,15 +67,14 @@ class Settings(TaskSettings):
         0.0,
         "With --version_2_with_negative: a question has no answer if the score of no answer "
         "exceeds the score of the best answer by more than this.",
-        needs="version_2_with_negative",
-        not_with="use_best_threshold",
+        rules=[Needs("version_2_with_negative"), NotWith("use_best_threshold")],
         changeable=True,
     )
     use_best_threshold: bool = setting(
         False,
         "Use the threshold with the best F1 on --predict_file instead of "
         "--null_score_diff_threshold. Only for development data.",
-        needs="version_2_with_negative",
+        rules=[Needs("version_2_with_negative")],
         changeable=True,
         rare=True,
     )
@@ -83,7 +83,7 @@ class Settings(TaskSettings):
         "squad: the official evaluation. korquad: KorQuAD's evaluation, whose F1 counts "
         "characters.",
         choices=("squad", "korquad"),
-        not_with="version_2_with_negative",
+        rules=[NotWith("version_2_with_negative")],
         changeable=True,
         rare=True,
     )
@@ -105,7 +105,7 @@ class SpanLabelerData(TaskData):
       windows: List of data_prep.tasks.squad.InputFeatures of the last split read.
     """
 
-    Settings = Settings
+    settings_class = SpanLabelerSettings
 
     def check(self):
         """See TaskData. Windows must have space for a question."""
@@ -162,7 +162,7 @@ class SpanLabelerData(TaskData):
             examples, tokenizer, is_training=split == "train", counts=counts
         )
         if not counts["windows"]:
-            raise InputError(f"`{name}`={path}: contains no context with words")
+            raise InputError("contains no context with words", name, path)
         note = ""
         if counts["long_questions"]:
             note = (
@@ -191,7 +191,7 @@ class SpanLabelerData(TaskData):
         examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
         windows = list(self._create_windows(examples, tokenizer, is_training=False))
         if not windows:
-            raise InputError(f"`unlabeled_file`={path}: contains no context with words")
+            raise InputError("contains no context with words", "unlabeled_file", path)
         return squad.create_arrays(windows)
 
     @property

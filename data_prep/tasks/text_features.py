@@ -119,8 +119,9 @@ def check_length(is_pair, max_seq_length):
     shortest = 5 if is_pair else 3
     if max_seq_length < shortest:
         raise InputError(
-            f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], "
-            "and a token of each text"
+            f"must be at least {shortest}, for [CLS], [SEP], and a token of each text",
+            "max_seq_length",
+            max_seq_length,
         )
 
 

@@ -6,9 +6,11 @@ import sys
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
+from bert_tf.notes import write_line
 from data_prep.tasks import conll, tag_schemes, word_features
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
@@ -20,22 +22,25 @@ WORDS_FILE = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(TaskSettings):
+class TokenClassifierSettings(TaskSettings):
     """Data: words with one label each, in columns."""
 
     kind: ClassVar = "token_classifier"
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
     train_file: str | None = setting(
-        None, f"{WORDS_FILE}. Required with --do_train.", required=TRAINS, role=roles.INPUT_FILE
+        None, f"{WORDS_FILE}. Required with --do_train.", rules=[TRAINS], role=roles.INPUT_FILE
     )
     dev_file: str | None = setting(
-        None, f"{WORDS_FILE}. Required with --do_eval.", required="do_eval", role=roles.INPUT_FILE
+        None,
+        f"{WORDS_FILE}. Required with --do_eval.",
+        rules=[Required(when="do_eval")],
+        role=roles.INPUT_FILE,
     )
     test_file: str | None = setting(
         None,
         f"{WORDS_FILE}. Required with --do_predict.",
-        required="do_predict",
+        rules=[Required(when="do_predict")],
         role=roles.INPUT_FILE,
     )
     token_column: int = setting(
@@ -64,7 +69,7 @@ class Settings(TaskSettings):
 class TokenClassifierData(TaskData):
     """See TaskData. Examples are data_prep.tasks.conll.Sentences."""
 
-    Settings = Settings
+    settings_class = TokenClassifierSettings
 
     @functools.cached_property
     def labels(self):
@@ -78,8 +83,9 @@ class TokenClassifierData(TaskData):
         column = self.settings.treebank_column
         if conll.is_treebank(path) and column is None:
             raise InputError(
-                f"`treebank_column` is required for the treebank `{split}_file`={path}; set "
-                f"{' or '.join(conll.TREEBANK_LABELS)}"
+                f"is required for the treebank `{split}_file`={path}; set "
+                f"{' or '.join(conll.TREEBANK_LABELS)}",
+                "treebank_column",
             )
         if column is not None and not conll.is_treebank(path):
             raise InputError(
@@ -131,7 +137,7 @@ class TokenClassifierData(TaskData):
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
         print(notes, file=sys.stderr)
         if split == "train" and (note := tag_schemes.describe_unknown_scheme(self.labels)):
-            print(note, file=sys.stderr)
+            write_line(note)
         return features
 
     def _read_unlabeled(self, path, tokenizer):

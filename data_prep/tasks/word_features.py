@@ -45,7 +45,7 @@ def convert_sentences_to_features(
 
     The first token of a word has its label. A word without tokens, for example one of control
     characters, becomes [UNK]. A word longer than a row is truncated. So each word has its label and
-    its prediction in exactly one place.
+    its prediction in exactly one row.
 
     Args:
       sentences: data_prep.tasks.conll.Sentences.
@@ -137,8 +137,10 @@ def _find_documents(sentences):
     """Yields start and stop of each document of Sentences among their words."""
     if not any(sentences.documents or ()):
         raise InputError(
-            f"`document_context`=True: requires rows that begin with {DOCUMENT_START}, one per "
-            f"document, but {sentences.path} contains none"
+            f"requires rows that begin with {DOCUMENT_START}, one per document, but "
+            f"{sentences.path} contains none",
+            "document_context",
+            True,
         )
     bounds = zip(sentences.documents, _find_sentences(sentences), strict=True)
     for _, group in itertools.groupby(bounds, lambda document: document[0]):

@@ -36,7 +36,7 @@ def run(settings):
     initial = _read_initial(settings) if settings.initial_vocab is not None else None
     counts = count_words(input_files, settings)
     if not counts.words:
-        raise InputError(f"`input_file`={settings.input_file}: contains no words")
+        raise InputError("contains no words", "input_file", settings.input_file)
     if counts.num_garbled:
         announce(f"`input_file`: {files.describe_dropped_bytes(counts.num_garbled)}")
     if counts.num_dropped:
@@ -69,8 +69,9 @@ def _read_initial(settings):
     initial = read_vocabulary(settings.initial_vocab)
     if settings.vocab_size not in (None, len(initial)):
         raise InputError(
-            f"`vocab_size`={settings.vocab_size}: must be {len(initial)}, the size of "
-            "`initial_vocab`; unset `vocab_size`"
+            f"must be {len(initial)}, the size of `initial_vocab`; unset `vocab_size`",
+            "vocab_size",
+            settings.vocab_size,
         )
     return initial
 

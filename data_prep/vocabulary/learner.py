@@ -58,9 +58,11 @@ def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progre
     smallest = len(specials) + len(characters)
     if vocab_size < smallest:
         raise InputError(
-            f"`vocab_size`={vocab_size}: must be at least {smallest}, for {len(specials)} special "
-            f"entries and {len(characters)} entries for the characters of the text; increase it "
-            "or `min_count`"
+            f"must be at least {smallest}, for {len(specials)} special entries and "
+            f"{len(characters)} entries for the characters of the text; increase it or "
+            "`min_count`",
+            "vocab_size",
+            vocab_size,
         )
     tokens = _merge_tokens(
         counts.words, characters, vocab_size - len(specials), min_count, show_progress
@@ -68,8 +70,10 @@ def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progre
     num_entries = len(specials) + len(tokens)
     if num_entries < vocab_size:
         raise InputError(
-            f"`vocab_size`={vocab_size}: the text yields only {num_entries} entries with "
-            f"`min_count`={min_count}; decrease either, or add text"
+            f"the text yields only {num_entries} entries with `min_count`={min_count}; decrease "
+            "either, or add text",
+            "vocab_size",
+            vocab_size,
         )
     return specials + tokens
 
@@ -101,8 +105,9 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     ]
     if len(slots) <= num_unused:
         raise InputError(
-            f"`num_unused`={num_unused}: `initial_vocab` has only {len(slots)} [unusedN] entries, "
-            "so none remain to replace"
+            f"`initial_vocab` has only {len(slots)} [unusedN] entries, so none remain to replace",
+            "num_unused",
+            num_unused,
         )
     known = set(vocabulary)
     savings = {}

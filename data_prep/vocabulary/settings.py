@@ -3,6 +3,7 @@
 import dataclasses
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 
@@ -19,11 +20,11 @@ class VocabularySettings(Settings):
         None,
         "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files "
         "are all read except hidden ones. Files that end in .gz are decompressed.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILES,
     )
     vocab_file: str | None = setting(
-        None, "Vocabulary to write, one entry per line.", required=True, role=roles.OUTPUT_FILE
+        None, "Vocabulary to write, one entry per line.", rules=[Required()], role=roles.OUTPUT_FILE
     )
     vocab_size: int | None = setting(
         None,

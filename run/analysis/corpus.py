@@ -46,7 +46,7 @@ def run(settings):
     fine_tuned = FineTunedModel.open(settings) if settings.importance_examples else None
     observer = Observer(settings)
     if not any(True for _ in reading.read_texts(settings.input_file, settings.treebank)):
-        raise InputError(f"`input_file`={settings.input_file}: contains no text")
+        raise InputError("contains no text", "input_file", settings.input_file)
     dependencies = None
     if settings.treebank:  # An error must not come after hours.
         names = dict.fromkeys(
@@ -129,16 +129,16 @@ def _add_sentences(dependencies, observer, settings):
     step = _trace(find_hits)
     num_sentences = num_read = 0
     for window in _read_windows(reading.read_sentences(settings.treebank), "sentence"):
-        for places, features, words, heads in reading.sentence_batches(
+        for indices, features, words, heads in reading.sentence_batches(
             observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
         ):
             dependencies.add(
-                num_sentences + places,
-                [window[place].relations for place in places],
+                num_sentences + indices,
+                [window[index].relations for index in indices],
                 heads.numpy(),
                 step(features, words, heads).numpy(),
             )
-            num_read += len(places)
+            num_read += len(indices)
         num_sentences += len(window)
     return num_sentences, num_sentences - num_read
 
@@ -161,8 +161,8 @@ def _measure_curve(model, num_examples):
     orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
     orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(RANDOM_ORDERS)}
     by_head = [
-        {"layer": heads[place][0], "head": heads[place][1], "importance": values[place]}
-        for place in np.argsort(-values, kind="stable")
+        {"layer": heads[index][0], "head": heads[index][1], "importance": values[index]}
+        for index in np.argsort(-values, kind="stable")
     ]
     return by_head, _score_orders(model, np.array([layer for layer, _ in heads]), orders)
 
@@ -284,7 +284,7 @@ def _write_importance(folder, by_head, curve, metric):
 def _write_table(folder, name, rows):
     """Writes dicts with the same keys, which are the header.
 
-    Writes float with five decimal places, and NaN as an empty string."""
+    Writes float with five digits after the point, and NaN as an empty string."""
 
     def format_cell(value):
         if isinstance(value, float | np.floating):
@@ -323,18 +323,18 @@ def _write_numbers(folder, heads, measures, dependencies):
 def _draw_measures(folder, heads, values):
     """Plots one panel per measure with one cell per head. `values`: float64 [K, M]."""
     shown = [
-        place for place in range(len(behaviors.MEASURES)) if not np.isnan(values[:, place]).all()
+        index for index in range(len(behaviors.MEASURES)) if not np.isnan(values[:, index]).all()
     ]
     rows, columns = (1 + max(column) for column in zip(*heads, strict=True))
     down = -(-len(shown) // COLUMNS)
     figure = plots.create_figure(figsize=(3.2 * COLUMNS, 0.8 + 2.6 * down), layout="constrained")
     panels = figure.subplots(down, COLUMNS, squeeze=False).ravel()
-    for panel, place in zip(panels, shown, strict=False):
+    for panel, index in zip(panels, shown, strict=False):
         table = np.full((rows, columns), np.nan)
-        table[tuple(np.transpose(heads))] = values[:, place]
-        highest = max(1.0, np.nanmax(table)) if not behaviors.MEASURES[place].is_behavior else 1.0
+        table[tuple(np.transpose(heads))] = values[:, index]
+        highest = max(1.0, np.nanmax(table)) if not behaviors.MEASURES[index].is_behavior else 1.0
         image = panel.imshow(table, cmap="Blues", vmin=0, vmax=highest, aspect="auto")
-        panel.set(title=behaviors.MEASURES[place].title, xlabel="head", ylabel="layer")
+        panel.set(title=behaviors.MEASURES[index].title, xlabel="head", ylabel="layer")
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_locator(MaxNLocator(integer=True))
         figure.colorbar(image)
@@ -363,7 +363,7 @@ def _draw_relations(folder, relations):
     rows = _choose_directions(relations, MAX_RELATIONS)
     figure = plots.create_figure(figsize=(9, 1.5 + 0.34 * len(rows)), layout="constrained")
     panel = figure.subplots()
-    places = np.arange(len(rows))
+    heights = np.arange(len(rows))
     for shift, label, color, prefix in (
         (-0.2, "best head", "C0", ""),
         (0.2, "best offset", "C7", "offset_"),
@@ -372,9 +372,9 @@ def _draw_relations(folder, relations):
             np.array([row[prefix + name] for row in rows]) for name in ("accuracy", "low", "high")
         )
         errors = [np.maximum(values - low, 0), np.maximum(high - values, 0)]
-        panel.barh(places + shift, values, 0.4, xerr=errors, label=label, color=color)
+        panel.barh(heights + shift, values, 0.4, xerr=errors, label=label, color=color)
     panel.set_yticks(
-        places,
+        heights,
         [f"{row['relation']} ({row['cases']:,}): {row['layer']}.{row['head']}" for row in rows],
     )
     panel.set_ylim(len(rows) - 0.4, -0.6)  # The first is at the top.

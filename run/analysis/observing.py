@@ -106,13 +106,12 @@ class Observer:
 
     def __init__(self, settings):
         checkpoint = settings.model.init_checkpoint
+        directory = ModelDirectory.open(checkpoint)
         kind = settings.served_task.kind
         if not settings.model_files.task_metadata:
-            kind = detect_kind(checkpoint, settings.config)
+            kind = detect_kind(directory, settings.config)
         # Not in task.json.
-        may_be_none = bool(
-            ModelDirectory.open(checkpoint).run_settings.get("version_2_with_negative")
-        )
+        may_be_none = bool(directory.run_settings.get("version_2_with_negative"))
         metadata = dataclasses.replace(
             settings.served_task,
             kind=kind,
@@ -215,14 +214,14 @@ class Observer:
         if self.kind != MaskedLM.name:
             return None
         ids = features["input_ids"][0].numpy()
-        places = [
-            place
-            for place, id_ in enumerate(ids)
+        positions = [
+            position
+            for position, id_ in enumerate(ids)
             if id_ not in (self.tokenizer.cls_id, self.tokenizer.sep_id)
         ]
         candidates = [None] * len(ids)
-        for start in range(0, len(places), ROWS_AT_A_TIME):
-            rows = np.array(places[start : start + ROWS_AT_A_TIME])
+        for start in range(0, len(positions), ROWS_AT_A_TIME):
+            rows = np.array(positions[start : start + ROWS_AT_A_TIME])
             masked = np.tile(ids, [len(rows), 1])
             masked[np.arange(len(rows)), rows] = self.tokenizer.mask_id
             repeated = {name: tf.repeat(features[name], len(rows), axis=0) for name in FEATURES}
@@ -236,8 +235,8 @@ class Observer:
             logits = outputs["masked_lm_logits"][:, 0]  # [rows, V]
             chances = tf.nn.softmax(logits)[:, : self.tokenizer.vocab_size].numpy()
             order = np.argsort(-chances, axis=1, kind="stable")[:, :TOP_K]
-            for place, row, numbers in zip(rows, chances, order, strict=True):
-                own = None if ids[place] == self.tokenizer.mask_id else float(row[ids[place]])
+            for position, row, numbers in zip(rows, chances, order, strict=True):
+                own = None if ids[position] == self.tokenizer.mask_id else float(row[ids[position]])
                 best = [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers]
-                candidates[place] = {"own": own, "best": best}
+                candidates[position] = {"own": own, "best": best}
         return candidates

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from seqeval.metrics.sequence_labeling import get_entities
 from tqdm import tqdm
 
-from bert_tf import files, models
+from bert_tf import files, models, notes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
@@ -160,7 +160,7 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
     num_read = 0
     num_words = 0
     vectors = []
-    places = []
+    word_indices = []
     labels = []
     forms = []
     with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
@@ -172,7 +172,7 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
                 sentence = sentences[row]
                 vectors.append(sentence_embeddings[: len(sentence.words)])
                 for label, *example in _get_examples(sentence, settings.label):
-                    places.append([num_words + word for word in example])
+                    word_indices.append([num_words + word for word in example])
                     labels.append(label)
                     forms.append(sentence.words[example[0]])
                 num_words += len(sentence.words)
@@ -180,15 +180,17 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
             bar.update(len(rows))
     if not labels:
         raise InputError(
-            f"`{argument}`={path}: contains no sentence of at most "
-            f"`max_seq_length`={max_seq_length} tokens with labeled words"
+            f"contains no sentence of at most `max_seq_length`={max_seq_length} tokens with "
+            "labeled words",
+            argument,
+            path,
         )
     if num_read < len(sentences):
         print(
             f"{path}: skipped {len(sentences) - num_read:,} sentences longer than "
             f"--max_seq_length={max_seq_length}"
         )
-    return linear_probes.Examples(np.concatenate(vectors), np.array(places), labels), forms
+    return linear_probes.Examples(np.concatenate(vectors), np.array(word_indices), labels), forms
 
 
 def _read_sentences(path, settings):
@@ -204,7 +206,7 @@ def _read_sentences(path, settings):
     else:
         read = conll.read_sentences(path, settings.token_column, settings.label_column)
         if read.num_garbled:
-            print(f"{path}: {describe_dropped_bytes(read.num_garbled)}", file=sys.stderr)
+            notes.write_line(f"{path}: {describe_dropped_bytes(read.num_garbled)}")
         if settings.label == "relations":
             raise InputError(
                 f"requires treebanks, but {path} does not end in {conll.TREEBANK_SUFFIX}",
@@ -218,7 +220,9 @@ def _read_sentences(path, settings):
     labels = {tag for sentence in sentences for tag in sentence.tags}
     if settings.label == "spans" and not conll.are_entity_labels(labels):
         raise InputError(
-            f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER"
+            f"the labels of {path} are not entity labels such as O, B-PER, and I-PER",
+            "label",
+            "spans",
         )
     num_words = np.cumsum([len(sentence.words) for sentence in sentences])
     return sentences[: max(1, np.searchsorted(num_words, MAX_WORDS, side="right"))]

@@ -58,27 +58,27 @@ def read_questions(settings, kind):
         if line.strip()
     ]
     if not questions:
-        raise InputError(f"`input_file`={path}: contains no text")
+        raise InputError("contains no text", "input_file", path)
     return questions
 
 
-def _parse_line(text, kind, place, source=""):
-    """Returns the Question of a text and others after ` ||| `; `place`: For error messages."""
+def _parse_line(text, kind, where, source=""):
+    """Returns the Question of a text and others after ` ||| `; `where`: For error messages."""
     if kind == MultipleChoice.name:
         first, *others = text.split(SEPARATOR)
         if len(others) < 2:
             raise InputError(
-                f"{place}: multiple choice requires the text and at least two choices, separated "
+                f"{where}: multiple choice requires the text and at least two choices, separated "
                 "by ` ||| `"
             )
         return Question(first, choices=tuple(others), source=source)
     first, second = split_pair(text)
     if kind == SpanLabeler.name and second is None:
         raise InputError(
-            f"{place}: a span labeler reads a question and its context, separated by ` ||| `"
+            f"{where}: a span labeler reads a question and its context, separated by ` ||| `"
         )
     if kind == TokenClassifier.name and second is not None:
-        raise InputError(f"{place}: a token classifier reads a single text, without ` ||| `")
+        raise InputError(f"{where}: a token classifier reads a single text, without ` ||| `")
     return Question(first, second, source=source)
 
 
@@ -100,7 +100,7 @@ def find_wrong_predictions(settings, observer):
         raise InputError(
             f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one"
         )
-    task = DATA[kind].Settings.from_model(
+    task = DATA[kind].settings_class.from_model(
         ModelDirectory.open(checkpoint).run_settings, settings.data.values()
     )
     roles.check(task, TuningSettings(do_eval=True))
@@ -125,9 +125,9 @@ def read_classifier(data):
       InputError: If the data are invalid or have no answers.
     """
     examples = data.examples("dev")
-    for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
-        text_b = examples.text_b[place] if examples.text_b else None
-        names, right = _find_labels(data, examples.labels[place])
+    for index, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
+        text_b = examples.text_b[index] if examples.text_b else None
+        names, right = _find_labels(data, examples.labels[index])
         yield Question(text_a, text_b, expected=", ".join(names), source=guid, right=right)
 
 
@@ -147,7 +147,7 @@ def read_span_labeler(data):
     for example in data.examples("dev"):
         if example.answers is None:
             raise InputError(
-                f"`predict_file`={data.settings.predict_file}: contains no answers to compare with"
+                "contains no answers to compare with", "predict_file", data.settings.predict_file
             )
         yield Question(
             example.question_text,

@@ -100,10 +100,10 @@ def text_batches(tokenizer, texts, max_seq_length, batch_size):
     pieces = [tokenizer.tokenize(list(column)) for column in zip(*texts, strict=True)]
     features, was_cut = pack(tokenizer, *pieces, max_seq_length=max_seq_length)
     features = {name: value.numpy() for name, value in features.items()}
-    for places, length in _batches(features["input_mask"].sum(axis=1), batch_size):
+    for indices, length in _batches(features["input_mask"].sum(axis=1), batch_size):
         yield (
-            {name: tf.constant(features[name][places, :length]) for name in FEATURES},
-            was_cut.numpy()[places],
+            {name: tf.constant(features[name][indices, :length]) for name in FEATURES},
+            was_cut.numpy()[indices],
         )
 
 
@@ -122,18 +122,18 @@ def sentence_batches(tokenizer, sentences, max_seq_length, batch_size):
         for ids, numbers in _align_tokens(tokenizer, sentences)
     ]
     sizes = np.array([len(ids) for ids, _ in rows])
-    for places, length in _batches(sizes, batch_size, max_seq_length):
-        input_ids = np.full([len(places), length], tokenizer.pad_id, np.int32)
-        words = np.full([len(places), length], -1, np.int32)
+    for indices, length in _batches(sizes, batch_size, max_seq_length):
+        input_ids = np.full([len(indices), length], tokenizer.pad_id, np.int32)
+        words = np.full([len(indices), length], -1, np.int32)
         heads = np.full(
-            [len(places), max(len(sentences[place].words) for place in places)], ROOT, np.int32
+            [len(indices), max(len(sentences[index].words) for index in indices)], ROOT, np.int32
         )
-        for row, place in enumerate(places):
-            input_ids[row, : sizes[place]], words[row, : sizes[place]] = rows[place]
-            heads[row, : len(sentences[place].heads)] = sentences[place].heads
-        mask = (np.arange(length) < sizes[places, np.newaxis]).astype(np.int32)
+        for row, index in enumerate(indices):
+            input_ids[row, : sizes[index]], words[row, : sizes[index]] = rows[index]
+            heads[row, : len(sentences[index].heads)] = sentences[index].heads
+        mask = (np.arange(length) < sizes[indices, np.newaxis]).astype(np.int32)
         yield (
-            places,
+            indices,
             {
                 "input_ids": tf.constant(input_ids),
                 "input_mask": tf.constant(mask),
@@ -174,9 +174,9 @@ def _batches(lengths, batch_size, longest=None):
     Omits those over `longest`.
     """
     order = [
-        place
-        for place in np.argsort(lengths, kind="stable")
-        if longest is None or lengths[place] <= longest
+        index
+        for index in np.argsort(lengths, kind="stable")
+        if longest is None or lengths[index] <= longest
     ]
     while order:
         # Longest first, since the longest text determines the size of a batch.

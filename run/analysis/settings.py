@@ -7,8 +7,10 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.rules import NotWith, Required, any_of
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
@@ -32,13 +34,12 @@ class AttentionReportSettings(ServingSettings):
         "Text, or several, separated by ` ||| `: the two texts of a pair, a question and its "
         "context, or a text and its choices; can be repeated.",
         repeated=True,
-        required="without input_file or wrong_examples",
-        not_with="wrong_examples",
+        rules=[NotWith("wrong_examples"), Required(unless=any_of("input_file", "wrong_examples"))],
     )
     input_file: str | None = setting(
         None,
         "Text file with a text, or several, separated by ` ||| `, on each line, instead of --text.",
-        not_with=("text", "wrong_examples"),
+        rules=[NotWith("text"), NotWith("wrong_examples")],
         role=roles.INPUT_FILE,
     )
     wrong_examples: int = setting(
@@ -51,7 +52,7 @@ class AttentionReportSettings(ServingSettings):
         "html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS
     )
     output_file: str | None = setting(
-        None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE
+        None, "Output file. Required.", rules=[Required()], role=roles.OUTPUT_FILE
     )
 
     def check(self):
@@ -76,7 +77,7 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
         None,
         "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. "
         "Defaults to the sentences of --treebank.",
-        required="without treebank",
+        rules=[Required(unless="treebank")],
         role=roles.INPUT_FILE,
     )
     treebank: str | None = setting(
@@ -86,7 +87,10 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
         role=roles.INPUT_FILE,
     )
     output_dir: str | None = setting(
-        None, "Directory for tables and plots. Required.", required=True, role=roles.OUTPUT_FOLDER
+        None,
+        "Directory for tables and plots. Required.",
+        rules=[Required()],
+        role=roles.OUTPUT_FOLDER,
     )
     batch_size: int = setting(32, "Batch size; smaller for long texts.", lower=1)
     importance_examples: int = setting(
@@ -103,7 +107,7 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class ProbeLayersSettings(Settings):
+class ProbeLayersSettings(ModelJobSettings):
     """A model, labeled words, and the labels to probe for."""
 
     always_required: ClassVar = ("init_checkpoint",)
@@ -116,19 +120,19 @@ class ProbeLayersSettings(Settings):
         "Labeled words to train on: a treebank in CoNLL-U format (.conllu), or a file with one "
         "word per line, columns separated by tabs or spaces, and an empty line after each "
         "sentence. Required.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILE,
     )
     dev_file: str | None = setting(
         None,
         "Labeled words to evaluate on, in the same format. Required.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILE,
     )
     output_dir: str | None = setting(
         None,
         "Directory for probes.txt, .tsv, .json, and .png; created if it does not exist. Required.",
-        required=True,
+        rules=[Required()],
         role=roles.SHARED_FOLDER,
     )
     label: str = setting(

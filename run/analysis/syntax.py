@@ -83,16 +83,16 @@ class Dependencies:
             for values, axis in ((self.hits, 2), (self.cases, 1), (self.offsets, 1))
         )
         order = sorted(
-            (place for place in range(len(names)) if cases[:, place].sum()),
-            key=lambda place: (-cases[:, place].sum(), names[place] != ALL),
+            (index for index in range(len(names)) if cases[:, index].sum()),
+            key=lambda index: (-cases[:, index].sum(), names[index] != ALL),
         )
         return [
             {
-                "relation": names[place],
+                "relation": names[index],
                 "direction": direction,
-                **_score(heads, hits[number, :, place], cases[:, place], offsets[:, place]),
+                **_score(heads, hits[number, :, index], cases[:, index], offsets[:, index]),
             }
-            for place in order
+            for index in order
             for number, direction in enumerate(DIRECTIONS)
         ]
 

@@ -62,15 +62,16 @@ def run(settings):
 def make_folder(folder):
     """Creates an empty directory; raises InputError if it is remote, or exists with other files."""
     if is_remote(folder):
-        raise InputError(f"`output_dir`={folder}: must be a local directory")
+        raise InputError("must be a local directory", "output_dir", folder)
     if (
         os.path.isdir(folder)
         and os.listdir(folder)
         and not os.path.exists(os.path.join(folder, MARKER))
     ):
         raise InputError(
-            f"`output_dir`={folder}: contains files that the demo did not create; choose another "
-            "directory"
+            "contains files that the demo did not create; choose another directory",
+            "output_dir",
+            folder,
         )
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)

@@ -12,6 +12,7 @@ from bert_tf.cli import roles
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
+from bert_tf.cli.rules import Needs, NotWith, equals
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
@@ -28,7 +29,7 @@ from run.pretraining.settings import PretrainingSettings
 from run.techniques.settings import LossSettings, StudentSettings, Teacher
 from run.training.settings import DeviceSettings
 
-MIXED = "; the student's layers are mixed with the teacher's and cannot be compared"
+MIXED = "the student's layers are mixed with the teacher's and cannot be compared"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +54,8 @@ class DistillationSettings(FineTuningSettings):
         None,
         "File of texts whose teacher outputs replace the training data. For classifiers: one text "
         "per line, or two separated by a tab. For other tasks: a file like --train_file, whose "
-        "labels or answers are optional and ignored. Requires --label_weight=0.",
-        needs="label_weight=0.0",
+        "labels or answers are optional and ignored.",
+        rules=[Needs(equals("label_weight", 0.0))],
         role=roles.INPUT_FILE,
     )
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
@@ -66,7 +67,10 @@ class DistillationSettings(FineTuningSettings):
         "steps. Requires equal hidden sizes, and excludes losses of inner layers.",
         lower=0,
         upper=1,
-        not_with=(*(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"),
+        rules=[
+            *(NotWith(f"{name}_weight", advice=MIXED) for name in INNER),
+            NotWith("recompute_activations"),
+        ],
     )
     keep_answers: bool = setting(
         True,
@@ -79,7 +83,7 @@ class DistillationSettings(FineTuningSettings):
         "Directory for the outputs of one teacher, reused by later runs; each combination of data "
         "and settings has a subdirectory. Defaults to OUTPUT_DIR/answers, which the script "
         "deletes after the runs.",
-        needs="keep_answers=true",
+        rules=[Needs(equals("keep_answers", True))],
         role=roles.CACHE_FOLDER,
     )
     taught_by: Teacher | None = dataclasses.field(default=None, compare=False, repr=False)
@@ -100,7 +104,7 @@ class DistillationSettings(FineTuningSettings):
             )
 
     def add_file_values(self):
-        """See Settings.
+        """See ModelJobSettings.
 
         Raises:
           InputError: If the teacher is not fine-tuned, if the data belong to another task, or if
@@ -120,7 +124,7 @@ class DistillationSettings(FineTuningSettings):
         return dataclasses.replace(
             self,
             taught_by=teacher,
-            task=DATA[metadata.kind].Settings.from_model(
+            task=DATA[metadata.kind].settings_class.from_model(
                 directory.run_settings, self.values(), "teacher"
             ),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
@@ -160,7 +164,7 @@ class GeneralSettings(PretrainingSettings):
     teacher_config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def add_file_values(self):
-        """See Settings. Also raises InputError for an invalid student."""
+        """See ModelJobSettings. Also raises InputError for an invalid student."""
         settings = super().add_file_values()
         teacher = read_config(self.model.bert_config_file)
         return dataclasses.replace(
@@ -252,13 +256,16 @@ def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
         map_layers("uniform", config.num_hidden_layers, teacher.num_hidden_layers)
         if config.hidden_size != teacher.hidden_size:
             raise InputError(
-                f"`replacing_rate`={rate}: requires equal hidden sizes, but the student has "
-                f"{config.hidden_size} and the teacher {teacher.hidden_size}"
+                f"requires equal hidden sizes, but the student has {config.hidden_size} and the "
+                f"teacher {teacher.hidden_size}",
+                "replacing_rate",
+                rate,
             )
         if config.num_hidden_groups:
             raise InputError(
-                f"`replacing_rate`={rate}: the student's layers share their weights, so they "
-                "cannot be replaced separately"
+                "the student's layers share their weights, so they cannot be replaced separately",
+                "replacing_rate",
+                rate,
             )
     if set(INNER) & set(weights):
         layers = map_layers(
@@ -271,18 +278,22 @@ def check_sizes(losses, config, teacher, max_seq_length=1, rate=None):
         if "attention" in weights and not len(heads[0]) == len(heads[0] | heads[1]) == 1:
             counts = ["/".join(map(str, sorted(each))) for each in heads]
             raise InputError(
-                f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads "
-                f"and the teacher {counts[1]}, so their attention cannot be compared; set it to 0"
+                f"the student has {counts[0]} heads and the teacher {counts[1]}, so their "
+                "attention cannot be compared; set it to 0",
+                "attention_weight",
+                weights["attention"],
             )
     for name in {"attention", "cls"} & set(weights):
         if config.is_causal or teacher.is_causal:
             raise InputError(
-                f"`{name}_weight`={weights[name]}: compares tokens that causal attention "
-                "excludes, but attention is causal in the config of the student or the teacher; "
-                "set it to 0"
+                "compares tokens that causal attention excludes, but attention is causal in the "
+                "config of the student or the teacher; set it to 0",
+                f"{name}_weight",
+                weights[name],
             )
     if "cls" in weights and config.num_hidden_layers < 2:
         raise InputError(
-            f"`cls_weight`={weights['cls']}: compares layers before the last, but the student has "
-            "only one layer; set it to 0"
+            "compares layers before the last, but the student has only one layer; set it to 0",
+            "cls_weight",
+            weights["cls"],
         )

@@ -8,8 +8,10 @@ import os
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.rules import Needs, NotWith, Required, equals
+from bert_tf.cli.settings import check_rules, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
@@ -35,7 +37,7 @@ EMBEDDINGS_FOLDER = "stored_embeddings"  # Within output_dir.
 
 
 @dataclasses.dataclass(frozen=True)
-class FeatureBasedSettings(Settings):
+class FeatureBasedSettings(ModelJobSettings):
     """Training of BiLSTMs on the embeddings of a frozen encoder.
 
     The data is the same as for a classifier or a regression if `task_name` is set, otherwise of a
@@ -53,17 +55,18 @@ class FeatureBasedSettings(Settings):
     data_dir: str | None = setting(
         None,
         "With --task_name: directory of the task's files, as for run_classifier.",
-        needs="task_name",
-        required="task_name",
+        rules=[Needs("task_name"), Required(when="task_name")],
         role=roles.INPUT_FOLDER,
     )
     text_a_column: str | None = setting(
-        None, "With --task_name=custom: same as for run_classifier.", needs="task_name=custom"
+        None,
+        "With --task_name=custom: same as for run_classifier.",
+        rules=[Needs(equals("task_name", "custom"))],
     )
     text_b_column: str | None = setting(
         None,
         "With --task_name=custom: column of the second text, if any.",
-        needs="task_name=custom",
+        rules=[Needs(equals("task_name", "custom"))],
     )
     label_column: str | None = setting(
         None,
@@ -73,42 +76,38 @@ class FeatureBasedSettings(Settings):
     regression: bool = setting(
         False,
         "With --task_name=custom: predict numbers instead of labels.",
-        needs="task_name=custom",
+        rules=[Needs(equals("task_name", "custom"))],
     )
     label_separator: str | None = setting(
         None,
         "With --task_name=custom: separator between the labels of a row that can have several.",
-        needs="task_name=custom",
-        not_with="regression",
+        rules=[Needs(equals("task_name", "custom")), NotWith("regression")],
     )
     train_file: str | None = setting(
         None,
         "For taggers: file to train on, as for run_tagger.",
-        not_with="task_name",
-        required="without task_name",
+        rules=[NotWith("task_name"), Required(unless="task_name")],
         role=roles.INPUT_FILE,
     )
     dev_file: str | None = setting(
         None,
         "For taggers: file to evaluate on, as for run_tagger.",
-        not_with="task_name",
-        required="without task_name",
+        rules=[NotWith("task_name"), Required(unless="task_name")],
         role=roles.INPUT_FILE,
     )
     test_file: str | None = setting(
         None,
         "For taggers: file to predict, as for run_tagger.",
-        not_with="task_name",
-        needs="do_predict",
+        rules=[Needs("do_predict"), NotWith("task_name")],
         role=roles.INPUT_FILE,
     )
     document_context: bool = setting(
-        False, "For taggers: same as for run_tagger.", not_with="task_name"
+        False, "For taggers: same as for run_tagger.", rules=[NotWith("task_name")]
     )
     do_predict: bool = setting(
         False,
         "Write predictions for the test data, with the best run.",
-        not_with="features=all",
+        rules=[NotWith(equals("features", "all"))],
         changeable=None,
     )
     features: str = setting(
@@ -170,15 +169,21 @@ class FeatureBasedSettings(Settings):
     @property
     def task(self):
         """The settings of run_classifier's or run_tagger's task."""
+        task = self._make_task()
+        check_rules(task)
+        return task
+
+    def _make_task(self):
+        """Returns the settings of `task`, whose rules are not checked."""
         values = {name: value for name, value in self.values().items() if value is not None}
         if self.task_name:
-            return classifier.Settings().replace_values(values)
+            return classifier.ClassifierSettings().replace_values(values)
         if self.label_column is not None:
             try:
                 values["label_column"] = int(self.label_column)
             except ValueError:
                 raise InputError("must be a number", "label_column", self.label_column) from None
-        return token_classifier.Settings().replace_values(values)
+        return token_classifier.TokenClassifierSettings().replace_values(values)
 
     @property
     def choices(self):

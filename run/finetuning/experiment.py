@@ -20,6 +20,7 @@ from bert_tf.fast import FastEncoder
 from bert_tf.tasks.metadata import TASK_FILE
 from run.finetuning.tasks.base import Task
 from run.training import model_files, results, strategies
+from run.training.evaluations import NO_EVALUATIONS, EvaluationPlan
 from run.training.loop import DivergedError, Run, open_run
 from run.training.padding import Padding
 from run.training.prediction import Predictor
@@ -182,14 +183,13 @@ class Experiment:
             self.begin(settings)
         task.write_training_data()
         data = TrainingData(task, choose_padding(settings, run.strategy))
-        try:
-            run.train(
-                [Phase(0, settings, data)],
-                evaluate if tuning.eval_steps else None,
-                eval_steps=tuning.eval_steps,
-                best_metric=task.metric if tuning.eval_steps else None,
-                early_stopping_evals=tuning.early_stopping_evals,
+        plan = NO_EVALUATIONS
+        if tuning.eval_steps:
+            plan = EvaluationPlan(
+                evaluate, tuning.eval_steps, task.metric, tuning.early_stopping_evals
             )
+        try:
+            run.train([Phase(0, settings, data)], plan)
         except DivergedError:
             run.free()
             raise
@@ -291,6 +291,8 @@ def _check_trained(settings, missing):
         )
     if missing:
         raise InputError(
-            f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
-            f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run"
+            f"was not trained for this task; it lacks {', '.join(missing)}; set `do_train`, or "
+            "set `output_dir` to a finished run",
+            "init_checkpoint",
+            checkpoint,
         )

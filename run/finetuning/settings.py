@@ -13,8 +13,10 @@ from bert_tf.checkpoints import ModelDirectory
 from bert_tf.checkpoints.tokenizers import add_tokens, read_full_vocabulary
 from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli import roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.resolution import has_runs
+from bert_tf.cli.rules import Needs, NotWith
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
@@ -63,17 +65,16 @@ class TuningSettings(Settings):
     eval_steps: int | None = setting(
         None,
         "Number of training steps between evaluations. The weights with the best score go to "
-        "OUTPUT_DIR/best, and are used to evaluate and predict. Requires --do_eval.",
+        "OUTPUT_DIR/best, and are used to evaluate and predict.",
         lower=1,
-        needs="do_eval",
+        rules=[Needs("do_eval")],
         changeable=True,
     )
     early_stopping_evals: int | None = setting(
         None,
-        "Number of evaluations without improvement after which to stop training. Requires "
-        "--eval_steps.",
+        "Number of evaluations without improvement after which to stop training.",
         lower=1,
-        needs="eval_steps",
+        rules=[Needs("eval_steps")],
         changeable=True,
     )
     num_runs: int = setting(
@@ -93,7 +94,7 @@ class TuningSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class FineTuningSettings(Settings):
+class FineTuningSettings(ModelJobSettings):
     """Steps, and several runs. `task` contains the settings of the task, from data_prep.tasks."""
 
     replaced: ClassVar = dict.fromkeys(
@@ -122,7 +123,7 @@ class FineTuningSettings(Settings):
         "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. "
         "Evaluates and predicts with the mean of their probabilities, or of their numbers in "
         "regression.",
-        not_with=("do_train", "num_runs", "init_checkpoint"),
+        rules=[NotWith("do_train"), NotWith("num_runs"), NotWith("init_checkpoint")],
         changeable=True,
         rare=True,
     )
@@ -131,10 +132,10 @@ class FineTuningSettings(Settings):
         "Text file with a token per line to add to the vocabulary, such as entity markers or "
         "domain words. Texts keep them in one piece. They get new rows at the end of the word "
         "embeddings, with random initial values. Set it again to resume or evaluate the run.",
-        not_with=(
-            "lora_rank; adapters do not train the new rows",
-            "freeze_layers; frozen word embeddings do not train the new rows",
-        ),
+        rules=[
+            NotWith("lora_rank", advice="adapters do not train the new rows"),
+            NotWith("freeze_layers", advice="frozen word embeddings do not train the new rows"),
+        ],
         role=roles.INPUT_FILE,
     )
     keep_head: bool | None = setting(
@@ -142,7 +143,7 @@ class FineTuningSettings(Settings):
         "With --do_train and --init_checkpoint: load the task head (the last layer) of the "
         "checkpoint, or fail if it does not fit; --nokeep_head initializes a new head. By "
         "default, loads the head if it fits and was trained for the same labels.",
-        needs=("do_train", "init_checkpoint"),
+        rules=[Needs("do_train"), Needs("init_checkpoint")],
         rare=True,
     )
     search: bool = setting(
@@ -150,40 +151,44 @@ class FineTuningSettings(Settings):
         "Train with every combination of --search_batch_sizes, --search_learning_rates, and "
         "--search_epochs, in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights "
         "with the best score on the development data to OUTPUT_DIR, and writes a table of all "
-        "combinations to OUTPUT_DIR/search. Requires --do_train and --do_eval.",
-        needs=("do_train", "do_eval"),
-        not_with=(
-            "num_runs; run the search first, then set `num_runs` with the best settings",
-            "train_batch_size; set `search_batch_sizes`",
-            "learning_rate; set `search_learning_rates`",
-            "num_train_epochs; set `search_epochs`",
-        ),
+        "combinations to OUTPUT_DIR/search.",
+        rules=[
+            Needs("do_train"),
+            Needs("do_eval"),
+            NotWith(
+                "num_runs",
+                advice="run the search first, then set `num_runs` with the best settings",
+            ),
+            NotWith("train_batch_size", advice="set `search_batch_sizes`"),
+            NotWith("learning_rate", advice="set `search_learning_rates`"),
+            NotWith("num_train_epochs", advice="set `search_epochs`"),
+        ],
     )
     search_batch_sizes: tuple[int, ...] = setting(
         (16, 32),
         "With --search: values of --train_batch_size to try.",
         lower=1,
-        needs="search",
+        rules=[Needs("search")],
         rare=True,
     )
     search_learning_rates: tuple[float, ...] = setting(
         (5e-5, 3e-5, 2e-5),
         "With --search: values of --learning_rate to try.",
         lower=0,
-        needs="search",
+        rules=[Needs("search")],
         rare=True,
     )
     search_epochs: tuple[float, ...] = setting(
         (2.0, 3.0, 4.0),
         "With --search: values of --num_train_epochs to try.",
         lower=0,
-        needs="search",
+        rules=[Needs("search")],
         rare=True,
     )
 
     @property
     def checkpoint(self):
-        """See Settings.
+        """See ModelJobSettings.
 
         The first run of an ensemble supplies unset values; raises InputError unless all runs exist.
         """
@@ -199,7 +204,7 @@ class FineTuningSettings(Settings):
         return "ensemble", self.ensemble[0]
 
     def add_dependent_values(self):
-        """See Settings. Adds the tokens of `added_tokens_file` to the vocabulary and the config."""
+        """See ModelJobSettings. Adds the tokens of `added_tokens_file`."""
         if not self.added_tokens_file:
             return self
         vocab_file = add_tokens(self.tokenizer.vocab_file, read_token_list(self.added_tokens_file))
@@ -227,8 +232,9 @@ class FineTuningSettings(Settings):
             and files.at(os.path.join(output_dir, SEARCH_FOLDER)).exists()
         ):
             raise InputError(
-                f"`output_dir`={output_dir}: contains a search; set `search` to resume it, or "
-                "choose another directory"
+                "contains a search; set `search` to resume it, or choose another directory",
+                "output_dir",
+                output_dir,
             )
 
     @property
@@ -311,8 +317,10 @@ class FineTuningSettings(Settings):
         steps = int(num_examples / batch_size * num_epochs)
         if steps < 1:
             raise InputError(
-                f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples "
-                "do not fill one batch; set a smaller batch size"
+                f"{num_epochs} epochs of {num_examples} examples do not fill one batch; set a "
+                "smaller batch size",
+                "train_batch_size",
+                batch_size,
             )
         return steps
 
@@ -357,7 +365,7 @@ class DataSettings(EvaluationDataSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class FineTunedSettings(Settings):
+class FineTunedSettings(ModelJobSettings):
     """A fine-tuned model, and the data of its task. See run.finetuning.fine_tuned_model.
 
     Attributes:
@@ -397,7 +405,7 @@ class FineTunedSettings(Settings):
         return opened
 
     def add_file_values(self):
-        """See Settings.
+        """See ModelJobSettings.
 
         Raises InputError if the model was not fine-tuned, or for data of another task.
         """
@@ -415,7 +423,9 @@ class FineTunedSettings(Settings):
                 "init_checkpoint",
                 checkpoint,
             )
-        task = DATA[metadata.kind].Settings.from_model(directory.run_settings, self.data.values())
+        task = DATA[metadata.kind].settings_class.from_model(
+            directory.run_settings, self.data.values()
+        )
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
 
     def choose_tuning(self):

@@ -1,8 +1,6 @@
 """Conversion of checkpoints between formats."""
 
-import sys
-
-from bert_tf import checkpoints
+from bert_tf import checkpoints, notes
 from bert_tf.checkpoints import ModelDirectory, task_metadata
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.errors import InputError
@@ -46,5 +44,5 @@ def _find_tokenizer(settings):
     try:
         return settings.vocab_file or found.vocab_file, found.casing[1]
     except InputError as error:
-        print(f"note: {error}; converting only the weights", file=sys.stderr)
+        notes.tell(f"{error}; converting only the weights")
         return settings.vocab_file, None

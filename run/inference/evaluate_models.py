@@ -155,15 +155,15 @@ def _open_export(path, others):
             path,
         )
     with rename_argument(model="models"):
-        kind, answer = (
-            _open_litert if path.endswith(exports.LITERT_SUFFIX) else _open_saved_model
-        )(path)
+        kind, answer = (_open_file if path.endswith(exports.FILE_SUFFIXES) else _open_saved_model)(
+            path
+        )
     _check_kind(path, kind, others)
-    place = files.at(path)
+    entry = files.at(path)
     size = (
-        sum(files.at(each).size() for each in place.files_below())
-        if place.is_dir()
-        else place.size()
+        sum(files.at(each).size() for each in entry.files_below())
+        if entry.is_dir()
+        else entry.size()
     )
     return EvaluatedModel(path, others[-1].fine_tuned, size, answer)
 
@@ -180,7 +180,7 @@ def _open_saved_model(path):
     def answer(features):
         length = features["input_ids"].shape[-1]
         if length > (static_length or length):
-            raise InputError(f"`max_seq_length`={length}: the export requires {static_length}")
+            raise InputError(f"the export requires {static_length}", "max_seq_length", length)
         missing = (static_length or length) - length
         outputs = loaded.signatures["ids"](
             **{
@@ -200,9 +200,9 @@ def _open_saved_model(path):
     return kind.name, answer
 
 
-def _open_litert(path):
-    """Opens a LiteRT file. See `_open_saved_model`."""
-    model = loading.open_litert(path)
+def _open_file(path):
+    """Opens a model in a file. See `_open_saved_model`."""
+    model = loading.open_file(path)
 
     def answer(features):
         shape = features["input_ids"].shape  # [B, S] or [B, choices, S]

@@ -6,6 +6,7 @@ Scripts define flags from it, without TensorFlow.
 import dataclasses
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, setting
 from run.finetuning.settings import (
     EvaluationDataSettings,
@@ -22,7 +23,7 @@ class ModelEvaluationSettings(Settings):
         "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, "
         "and .tflite files. The first must be a checkpoint; an export gets the features of the "
         "checkpoint before it. Required.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT,
     )
     max_seq_length: int | None = setting(

@@ -5,9 +5,10 @@ import sys
 
 import tensorflow as tf
 
-from bert_tf import files
+from bert_tf import files, notes
+from bert_tf.features import FEATURES
 from bert_tf.files import new_file
-from bert_tf.serving import checkpoint, litert, saved_model
+from bert_tf.serving import checkpoint, litert, onnx, openvino, saved_model
 from bert_tf.tasks.kind import add_article
 from run.training import strategies
 from run.training.settings import DTYPE_POLICIES
@@ -20,12 +21,14 @@ def run(settings):
     `settings`: ExportSettings, resolved. Raises InputError like checkpoint.load_servable.
     """
     if settings.format != "saved_model":
-        export_litert(settings)
+        (export_litert if settings.format == "litert" else export_graph)(settings)
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_about_slow_precision(settings.mixed_precision, "CPU")
     servable = checkpoint.load_servable(
-        **settings.checkpoint_to_serve, dtype=DTYPE_POLICIES[settings.mixed_precision]
+        **settings.checkpoint_to_serve,
+        dtype=DTYPE_POLICIES[settings.mixed_precision],
+        remove_padding=settings.signatures == saved_model.ALL_SIGNATURES,
     )
     export_saved_model(servable, settings, content)
 
@@ -38,14 +41,18 @@ def export_saved_model(servable, settings, litert_content):
         version=settings.version,
         weights=settings.weights,
         litert=litert_content,
+        signatures=settings.signatures,
     )
     labels = servable.metadata.labels
     note = f"; labels {', '.join(labels)}" if labels else ""
     size = sum(files.at(each).size() for each in files.at(path).files_below())
+    inputs = ", ".join(servable.text_inputs)
+    signatures = f"signatures serving_default ({inputs}), ids, and tf_example"
+    if settings.signatures == saved_model.IDS_ONLY:
+        signatures = f"signature serving_default ({', '.join(FEATURES)})"
     print(
         f"{path}: SavedModel of {add_article(servable.kind)}, {size / 1e6:.1f} MB, with the "
-        f"signatures serving_default ({', '.join(servable.text_inputs)}), ids, and "
-        f"tf_example{note}"
+        f"{signatures}{note}"
     )
     if litert_content:
         litert_file = os.path.join(path, saved_model.LITERT_FILE)
@@ -54,8 +61,8 @@ def export_saved_model(servable, settings, litert_content):
             f"weights, {len(litert_content) / 1e6:.1f} MB"
         )
     if not has_warmup:
-        print(
-            "note: warm-up requests are omitted; they require: pip install --no-deps "
+        notes.tell(
+            "warm-up requests are omitted; they require: pip install --no-deps "
             "tensorflow-serving-api==2.20.0"
         )
 
@@ -77,6 +84,26 @@ def export_litert(settings):
         f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, "
         f"{len(content) / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to "
         f"{servable.max_seq_length} tokens; largest difference from the original model: {listed}"
+    )
+
+
+def export_graph(settings):
+    """Writes the ONNX or the OpenVINO model; prints its size, and the command to use it."""
+    print(f"converting to {settings.format}", file=sys.stderr)
+    servable = checkpoint.load_servable(**settings.checkpoint_to_serve, remove_padding=False)
+    files.at(settings.export_dir).make_dirs()
+    if settings.format == "onnx":
+        path = os.path.join(settings.export_dir, f"model{onnx.SUFFIX}")
+        onnx.write(servable, path)
+        size = files.at(path).size()
+    else:
+        path = os.path.join(settings.export_dir, f"model{openvino.SUFFIX}")
+        openvino.write(servable, path, settings.weights)
+        size = files.at(path.removesuffix(openvino.SUFFIX) + openvino.WEIGHTS_SUFFIX).size()
+    print(
+        f"{path}: {settings.format} model of {add_article(servable.kind)} with {settings.weights} "
+        f"weights, {size / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to "
+        f"{servable.max_seq_length} tokens"
     )
 
 

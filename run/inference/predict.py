@@ -34,7 +34,7 @@ def run(settings):
     # The first request prints the notes about the file, above the progress bar.
     first = next(requests, None)
     if first is None:
-        raise InputError(f"`input_file`={settings.input_file}: contains no rows")
+        raise InputError("contains no rows", "input_file", settings.input_file)
     requests = itertools.chain([first], requests)
     num_rows = num_truncated = 0
     with (

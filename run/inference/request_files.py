@@ -6,12 +6,12 @@ A request has the texts of a model's inputs: {"text": "..."}, {"question": "..."
 
 import dataclasses
 import itertools
-import sys
 from typing import NamedTuple
 
 from bert_tf import files
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
+from bert_tf.notes import write_line
 from data_prep import tables
 from data_prep.tables import contents, dialects, rows
 from data_prep.tasks import data_file
@@ -218,8 +218,10 @@ def _check_lines(path, text_inputs, options):
             raise InputError(f"has no effect on lines of text; {formats}", argument, tuple(columns))
     if len(text_inputs) > 2 or LIST_INPUT in text_inputs:
         raise InputError(
-            f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not "
-            f"fit on a line; {formats}"
+            f"the model requires {' and '.join(text_inputs)}, which do not fit on a line; "
+            f"{formats}",
+            "input_file",
+            path,
         )
 
 
@@ -287,8 +289,9 @@ def _choose_columns(path, table, text_inputs, columns):
     ):
         bound = "at least " if takes_list else ""
         raise InputError(
-            f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
-            f"{bound}{len(text_inputs)} columns"
+            f"the model requires {', '.join(text_inputs)}; set {bound}{len(text_inputs)} columns",
+            "columns",
+            ",".join(columns),
         )
     if not columns:
         columns = tuple(text_inputs)
@@ -326,4 +329,4 @@ def _check_column(path, table, column, argument):
 
 def _print_notes(notes):
     for note in notes:
-        print(note, file=sys.stderr)
+        write_line(note)

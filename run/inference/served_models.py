@@ -9,22 +9,24 @@ from bert_tf import files
 from bert_tf.checkpoints import task_metadata
 from bert_tf.cli import paths, resolution, roles
 from bert_tf.cli.model_files import ModelFiles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.rules import Needs
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
-from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tasks.metadata import POOLER_OUTPUT, SENTENCE_POOLINGS, TaskMetadata
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
 # The settings with these names.
 FIELDS_OF_KINDS = {name for kind in KINDS.values() for name in kind.fields}
-PLACES = ("model", "init_checkpoint")  # Settings for the location of a model in any format.
+MODEL_SETTINGS = ("model", "init_checkpoint")  # Settings for the location of a model in any format.
 
 
 @dataclasses.dataclass(frozen=True)
-class ServingSettings(Settings):
+class ServingSettings(ModelJobSettings):
     """Base class of jobs that use a model for its task.
 
     bert_tf.cli.resolution computes the fields without a flag.
@@ -97,13 +99,13 @@ class QuestionSettings(Settings):
         0.0,
         "With --version_2_with_negative: the answer is '' if the score of no answer exceeds the "
         "score of the best answer by more than this.",
-        needs="version_2_with_negative",
+        rules=[Needs("version_2_with_negative")],
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class LabelSettings(Settings):
-    """Properties of a classifier that the directory of a checkpoint might not contain."""
+    """Properties of a model's task that the directory of a checkpoint might not contain."""
 
     labels_file: str | None = setting(
         None,
@@ -117,6 +119,13 @@ class LabelSettings(Settings):
         "text_a and text_b instead of text.",
     )
     multi_label: bool = setting(False, "For classifiers: a text can have several labels.")
+    sentence_pooling: str | None = setting(
+        None,
+        "For encoders: pooling of the last layer's outputs to the embedding of a text, over all "
+        "tokens, including [CLS] and [SEP]. pooler: the pooled output, which is trained for NSP. "
+        "Defaults to the pooling in a directory of sentence-transformers, otherwise to mean.",
+        choices=(*SENTENCE_POOLINGS, POOLER_OUTPUT),
+    )
 
     def read_labels(self):
         """Returns the label names of `labels_file`, a tuple of str; empty without a file."""
@@ -138,7 +147,7 @@ CHECKPOINT_SETTINGS = frozenset(
 )
 
 
-class _Place(NamedTuple):
+class _Location(NamedTuple):
     """The location of a model.
 
     Attributes:
@@ -154,21 +163,21 @@ class _Place(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class AnyModelSettings(ServingSettings):
-    """Base class of jobs that accept checkpoints and exports; one of PLACES names the model."""
+    """Base class of jobs that accept checkpoints and exports. MODEL_SETTINGS name the model."""
 
     always_required: ClassVar = ()
     checkpoint_only: ClassVar = CHECKPOINT_SETTINGS
 
     @functools.cached_property
-    def _place(self):
-        """The _Place of the model.
+    def _location(self):
+        """The _Location of the model.
 
         Raises InputError unless exactly one is set and exists.
         """
         values = self.values()
-        given = [(name, values[name]) for name in PLACES if values.get(name)]
+        given = [(name, values[name]) for name in MODEL_SETTINGS if values.get(name)]
         if not given:
-            last, *others = (name for name in reversed(PLACES) if name in values)
+            last, *others = (name for name in reversed(MODEL_SETTINGS) if name in values)
             raise InputError("is required" + "".join(f", or `{name}`" for name in others), last)
         if len(given) > 1:
             raise InputError(
@@ -180,19 +189,19 @@ class AnyModelSettings(ServingSettings):
             is_exported or files.at(path).exists() or files.at(f"{path}.index").exists()
         ):
             raise InputError("does not exist", name, path)
-        return _Place(name, path, is_exported)
+        return _Location(name, path, is_exported)
 
     @property
     def checkpoint(self):
-        """See `Settings`."""
-        place = self._place
-        return None if place.is_export else (place.setting, place.path)
+        """See ModelJobSettings."""
+        location = self._location
+        return None if location.is_export else (location.setting, location.path)
 
     @property
     def exported_model(self):
-        """See `Settings`."""
-        place = self._place
-        return (place.setting, place.path) if place.is_export else None
+        """See ModelJobSettings."""
+        location = self._location
+        return (location.setting, location.path) if location.is_export else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,14 +226,14 @@ class CheckpointSettings(ServingSettings):
     )
 
 
-def resolve_checkpoint(path, place="init_checkpoint", warn=warnings.warn, **given):
+def resolve_checkpoint(path, argument="init_checkpoint", warn=warnings.warn, **given):
     """Returns the resolved CheckpointSettings of a checkpoint that is not specified by a flag.
 
     Args:
       path: str. Path of the checkpoint.
-      place: str. Name of the argument with the path, for error messages.
+      argument: str. Name of the argument with the path, for error messages.
       warn: Callable that prints a message.
       **given: Settings that take precedence over the files next to the checkpoint.
     """
     settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).replace_values(given)
-    return resolution.resolve(settings, given, ModelFiles({place: path}), warn)
+    return resolution.resolve(settings, given, ModelFiles({argument: path}), warn)

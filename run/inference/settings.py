@@ -10,7 +10,9 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.cli import resolution, roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
@@ -27,8 +29,13 @@ from run.inference.served_models import (
 )
 from run.training.settings import OriginalDeviceSettings
 
-WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "litert": ("float32", "float16", "int8")}
-LITERT = "with_litert or format=litert"  # Condition: a LiteRT model is written.
+WEIGHTS = {
+    "saved_model": ("float32", "bfloat16", "int8"),
+    "litert": ("float32", "float16", "int8"),
+    "onnx": ("float32",),
+    "openvino": ("float32", "float16"),
+}
+LITERT = any_of("with_litert", equals("format", "litert"))  # Condition: a LiteRT model is written.
 OTHER_OUTPUTS = (".parquet", ".xlsx", ".gz")  # Ends of the names of files that are not written.
 COMPUTE_TYPES = ("float32", "bfloat16")
 
@@ -90,12 +97,12 @@ class AnswerSettings(TerminalSettings):
     span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     question: tuple[str, ...] = setting((), "Question; can be repeated.", repeated=True)
     context: str | None = setting(
-        None, "Text that contains the answers.", required="without context_file"
+        None, "Text that contains the answers.", rules=[Required(unless="context_file")]
     )
     context_file: str | None = setting(
         None,
         "UTF-8 file with the text that contains the answers, instead of --context.",
-        not_with="context",
+        rules=[NotWith("context")],
         role=roles.INPUT_FILE,
     )
 
@@ -115,45 +122,56 @@ class ExportSettings(CheckpointSettings):
     export_dir: str | None = setting(
         None,
         "Directory of the exported model. A SavedModel is written to export_dir/VERSION, a LiteRT "
-        "model to export_dir/model_WEIGHTS.tflite. Required.",
-        required=True,
+        "model to export_dir/model_WEIGHTS.tflite, others to export_dir/model.onnx or model.xml. "
+        "Required.",
+        rules=[Required()],
         role=roles.SHARED_FOLDER,
     )
     version: int | None = setting(
         None,
         "Version number. Defaults to one more than the highest version in --export_dir.",
         lower=1,
-        needs="format=saved_model",
+        rules=[Needs(equals("format", "saved_model"))],
     )
     format: str = setting(
         "saved_model",
         "saved_model: for TensorFlow Serving. litert: one file that loads fast, does not require "
-        "TensorFlow, and is the fastest format on CPUs with int8 weights.",
+        "TensorFlow, and is the fastest format on CPUs with int8 weights. onnx, openvino: a model "
+        "for these runtimes, whose packages it requires (pip install 'bert-tf[onnx]' or "
+        "'bert-tf[openvino]').",
         choices=tuple(WEIGHTS),
     )
     weights: str = setting(
         "float32",
         "Type of the stored weights. saved_model: float32, bfloat16, or int8, all converted to "
         "the type of --mixed_precision when loaded. litert: float32, float16, or int8 (dynamic "
-        "range quantization, computed in integers).",
+        "range quantization, computed in integers). onnx: float32. openvino: float32 or float16.",
         choices=("float32", "float16", "bfloat16", "int8"),
+    )
+    signatures: str = setting(
+        "all",
+        "For SavedModels: all, which take raw text, IDs, or tf.Examples, for TensorFlow Serving "
+        "and bert_tf.load; or ids, one signature of IDs to numbers, without string operations and "
+        "checks of the IDs, which other runtimes and converters can read (float32 weights).",
+        choices=("all", "ids"),
+        rules=[Needs(equals("format", "saved_model"))],
     )
     with_litert: str | None = setting(
         None,
         "For SavedModels: type of the weights of an additional LiteRT model, model.tflite in the "
         "same directory. TensorFlow Serving uses it with the flag prefer_tflite_model.",
         choices=WEIGHTS["litert"],
-        needs="format=saved_model",
+        rules=[Needs(equals("format", "saved_model"))],
     )
     lengths: tuple[int, ...] = setting(
         buckets.LENGTHS,
         "Sequence lengths of LiteRT's graphs in tokens. A single text uses the shortest graph "
         "that fits it. Values above --max_seq_length become --max_seq_length.",
         lower=1,
-        needs=LITERT,
+        rules=[Needs(LITERT)],
     )
     batch_sizes: tuple[int, ...] = setting(
-        buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1, needs=LITERT
+        buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1, rules=[Needs(LITERT)]
     )
     mixed_precision: str = setting(
         "float32",
@@ -161,19 +179,26 @@ class ExportSettings(CheckpointSettings):
         "are float32. bfloat16 is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) "
         "and on newer GPUs.",
         choices=COMPUTE_TYPES,
-        needs="format=saved_model",
+        rules=[Needs(equals("format", "saved_model"))],
     )
 
     def check(self):
         """See Settings."""
         if self.weights not in WEIGHTS[self.format]:
             raise InputError(
-                f"`weights`={self.weights}: must be one of {', '.join(WEIGHTS[self.format])} with "
-                f"`format`={self.format}"
+                f"must be one of {', '.join(WEIGHTS[self.format])} with `format`={self.format}",
+                "weights",
+                self.weights,
+            )
+        if self.signatures == "ids" and self.weights != "float32":
+            raise InputError(
+                "is for float32 weights, which other runtimes read; omit `weights`",
+                "signatures",
+                self.signatures,
             )
         for name in ("lengths", "batch_sizes"):
             if not getattr(self, name):
-                raise InputError(f"`{name}`: must contain at least one value")
+                raise InputError("must contain at least one value", name)
 
     def check_files(self):
         """See Settings."""
@@ -212,7 +237,7 @@ class PredictionSettings(AnyModelSettings):
     input_file: str | None = setting(
         None,
         f"Input file: {request_files.FORMATS}. Required.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILE,
     )
     columns: tuple[str, ...] = setting(
@@ -230,7 +255,7 @@ class PredictionSettings(AnyModelSettings):
         None,
         "Output file: a table if it ends in .tsv or .csv, otherwise JSON lines; - for standard "
         "output. Required.",
-        required=True,
+        rules=[Required()],
         role=roles.OUTPUT_FILE,
     )
     batch_size: int = setting(32, "Batch size.", lower=1)
@@ -255,7 +280,7 @@ class PredictionSettings(AnyModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class ExtractionSettings(Settings):
+class ExtractionSettings(ModelJobSettings):
     """Texts to extract embeddings from."""
 
     always_required: ClassVar = ("init_checkpoint",)
@@ -266,11 +291,11 @@ class ExtractionSettings(Settings):
     input_file: str | None = setting(
         None,
         f"Input file: {request_files.FORMATS}. Required.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT_FILE,
     )
     output_file: str | None = setting(
-        None, "Output file. Required.", required=True, role=roles.OUTPUT_FILE
+        None, "Output file. Required.", rules=[Required()], role=roles.OUTPUT_FILE
     )
     columns: tuple[str, ...] = setting(
         (),
@@ -325,13 +350,14 @@ class ExtractionSettings(Settings):
             layers = [int(layer) for layer in self.layers.split(",")]
         except ValueError:
             raise InputError(
-                f"`layers`={self.layers}: must be comma-separated integers, such as -1,-2"
+                "must be comma-separated integers, such as -1,-2", "layers", self.layers
             ) from None
         for layer in layers:
             if not -num_layers <= layer < num_layers:
                 raise InputError(
-                    f"`layers`={self.layers}: layer {layer} does not exist; must be from "
-                    f"{-num_layers} to {num_layers - 1}"
+                    f"layer {layer} does not exist; must be from {-num_layers} to {num_layers - 1}",
+                    "layers",
+                    self.layers,
                 )
         return layers
 
@@ -344,18 +370,18 @@ class ConversionSettings(Settings):
         None,
         "Checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory "
         "that contains one of these. Required.",
-        required=True,
+        rules=[Required()],
     )
     output: str | None = setting(
         None,
         "Directory for the converted files; created if it does not exist. Required.",
-        required=True,
+        rules=[Required()],
         role=roles.OUTPUT_FOLDER,
     )
     format: str | None = setting(
         None,
         "Format to write. Required.",
-        required=True,
+        rules=[Required()],
         choices=("tf1", "model_garden", "huggingface"),
     )
     adapter: str | None = setting(

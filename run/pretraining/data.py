@@ -1,7 +1,6 @@
 """The records of a pre-training run, from settings to batches: files, features, and masks."""
 
-import sys
-
+from bert_tf import notes
 from bert_tf.checkpoints.tokenizers import to_vocab_txt
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
@@ -40,10 +39,7 @@ class PretrainingData:
         )
         if empty := [path for path in self._all_files if path not in full_files]:
             noun = "files" if len(empty) > 1 else "file"
-            print(
-                f"note: skipping {len(empty):,} {noun} without records, such as {empty[0]}",
-                file=sys.stderr,
-            )
+            notes.tell(f"skipping {len(empty):,} {noun} without records, such as {empty[0]}")
         self.files = self._select("input_file", self.files, full_files)
         self._eval_files = self._select("eval_input_file", self._eval_files, full_files)
 

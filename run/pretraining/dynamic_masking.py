@@ -276,8 +276,10 @@ def _sample_replacements(masked_ids, vocabulary, settings, random_numbers):
     """
     indices = settings.max_seq_length + 1 + tf.range(2 * masked_ids.shape[1])[tf.newaxis]
     choices, samples = tf.split(random_numbers.bits(indices, 32), 2, axis=1)
-    places = tf.bitwise.right_shift(samples * len(vocabulary.random_ids), tf.constant(32, tf.int64))
-    random_ids = tf.gather(tf.constant(vocabulary.random_ids, tf.int32), places)
+    random_indices = tf.bitwise.right_shift(
+        samples * len(vocabulary.random_ids), tf.constant(32, tf.int64)
+    )
+    random_ids = tf.gather(tf.constant(vocabulary.random_ids, tf.int32), random_indices)
     is_mask = choices < round(settings.mask_fraction * 2**32)
     is_random = choices >= round((1 - settings.random_fraction) * 2**32)
     return tf.where(is_mask, vocabulary.mask_id, tf.where(is_random, random_ids, masked_ids))

@@ -17,7 +17,7 @@ from run.training.host_batches import WHOLE
 SHUFFLE_RECORDS = 10_000  # Size of the shuffle buffer: about 10 MB at length 128.
 READ_FILES = 8  # Number of record files read in parallel in training.
 READ_RECORDS = 16  # Number of records read from one file before the next.
-PLACES = 2**36  # More than the records of an epoch.
+MAX_RECORDS = 2**36  # More than the records of an epoch.
 MANY_EPOCHS = 2**27  # More than any run reaches.
 PARSED_TOGETHER = 16  # Batches; uses as many threads as there are cores.
 PARSED_AHEAD = 8  # Batches.
@@ -36,16 +36,16 @@ def pretraining_training_data(
       skip_steps: int. Number of batches to skip at the start.
       share: HostShare. Rows of each batch to return; others are not parsed.
       limits: Result of record_checks.pretraining_limits, to check every record, or None.
-      transform: Callable (features, epochs int64 [rows], places int64 [rows]) -> features, where
-        `epochs` and `places` are each record's epoch and position in it. None leaves features
+      transform: Callable (features, epochs int64 [rows], indices int64 [rows]) -> features, where
+        `epochs` and `indices` are each record's epoch and position in it. None leaves features
         unchanged.
 
     Returns:
       Dataset of dicts of name to int32 or float32 [rows, length].
     """
-    first_epoch = first_place = 0
+    first_epoch = first_index = 0
     if skip_steps:
-        first_epoch, first_place = divmod(
+        first_epoch, first_index = divmod(
             skip_steps * batch_size, record_checks.count_records(tuple(files))
         )
     rows = share.rows(batch_size)
@@ -53,15 +53,15 @@ def pretraining_training_data(
     # Nothing to convert here or below; the search takes a second.
     @tf.autograph.experimental.do_not_convert
     def read_epoch(epoch):
-        # One number for epoch and place: a second tensor costs 1 microsecond per record.
-        examples = _shuffle_records(files, seed, epoch).enumerate(epoch * PLACES)
-        return examples.skip(tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0))
+        # One number for epoch and index: a second tensor costs 1 microsecond per record.
+        examples = _shuffle_records(files, seed, epoch).enumerate(epoch * MAX_RECORDS)
+        return examples.skip(tf.where(epoch == first_epoch, tf.constant(first_index, tf.int64), 0))
 
     @tf.autograph.experimental.do_not_convert
     def parse(numbers, serialized):
         parsed = _parse(serialized[rows], features, limits)
         return (
-            transform(parsed, numbers[rows] // PLACES, numbers[rows] % PLACES)
+            transform(parsed, numbers[rows] // MAX_RECORDS, numbers[rows] % MAX_RECORDS)
             if transform
             else parsed
         )
@@ -81,9 +81,11 @@ def pretraining_evaluation_data(
     rows = share.rows(batch_size)
 
     @tf.autograph.experimental.do_not_convert
-    def parse(places, serialized):
+    def parse(indices, serialized):
         parsed = _parse(serialized[rows], features, limits)
-        return transform(parsed, tf.zeros_like(places[rows]), places[rows]) if transform else parsed
+        return (
+            transform(parsed, tf.zeros_like(indices[rows]), indices[rows]) if transform else parsed
+        )
 
     batches = (
         tf.data.TFRecordDataset(files).enumerate().batch(batch_size, drop_remainder=drop_remainder)
@@ -91,19 +93,19 @@ def pretraining_evaluation_data(
     return _parse_batches(batches, parse)
 
 
-def add_next_tokens(features, epochs, places):
+def add_next_tokens(features, epochs, indices):
     """Makes each token predict the next one of its sequence: left-to-right language modeling.
 
     Args:
       features: Dict of int32 [B, S]. Features of data_prep.records.unmasked_pretraining_features,
         packed or not.
-      epochs, places: Unused; see `transform` of `pretraining_training_data`.
+      epochs, indices: Unused; see `transform` of `pretraining_training_data`.
 
     Returns:
       The features, with "masked_lm_positions" and "masked_lm_ids", int32 [B, S - 1], and
       "masked_lm_weights", float32 [B, S - 1], 0 for tokens without a next one.
     """
-    del epochs, places
+    del epochs, indices
     input_ids = features["input_ids"]
     sequences = features["input_mask"]
     following = sequences[:, 1:]

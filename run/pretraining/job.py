@@ -6,7 +6,7 @@ import os
 
 import tensorflow as tf
 
-from bert_tf import losses, models
+from bert_tf import losses, models, notes
 from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli.run_state import RunState, fingerprint, snapshot
 from bert_tf.errors import InputError
@@ -15,6 +15,7 @@ from run.pretraining.data import PretrainingData
 from run.pretraining.evaluation import PretrainingEvaluator
 from run.pretraining.phases import get_phases
 from run.training import model_files, strategies
+from run.training.evaluations import NO_EVALUATIONS, EvaluationPlan
 from run.training.loop import lock_run, open_run
 from run.training.results import write_results
 
@@ -61,12 +62,10 @@ def run(settings, techniques=()):
             if training.writes:
                 state.begin()
                 model_files.save_run_files(folder, config, settings.tokenizer)
-            results = training.train(
-                phases,
-                evaluate if settings.eval_steps else None,
-                eval_steps=settings.eval_steps,
-                profiled_steps=settings.profiled_steps,
-            )
+            plan = NO_EVALUATIONS
+            if settings.eval_steps:
+                plan = EvaluationPlan(evaluate, settings.eval_steps)
+            results = training.train(phases, plan, settings.profiled_steps)
             training.finish()
         if settings.do_eval:
             results = results or evaluate()
@@ -149,19 +148,21 @@ def start(settings, strategy, techniques=()):
     )
     if not run.step and not checkpoint and not settings.do_train:
         raise InputError(
-            f"`output_dir`={run.folder}: contains no checkpoint to evaluate; "
-            "train first, or set `init_checkpoint`"
+            "contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
+            "output_dir",
+            run.folder,
         )
     if lacking := [name for name in run.missing if name.startswith(HEADS)]:
         if not settings.do_train:
             raise InputError(
-                f"`init_checkpoint`={checkpoint}: cannot be evaluated, since it lacks "
-                f"{', '.join(lacking)}; set `do_train`"
+                f"cannot be evaluated, since it lacks {', '.join(lacking)}; set `do_train`",
+                "init_checkpoint",
+                checkpoint,
             )
         heads = dict.fromkeys(name.removeprefix(HEADS).partition("/")[0] for name in lacking)
-        print(
-            f"note: {checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start "
-            "with random weights"
+        notes.tell(
+            f"{checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start with "
+            "random weights"
         )
     return run
 

@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 import math
 
+from bert_tf.cli.settings import check_rules
 from bert_tf.errors import InputError
 from run.training.schedule import Phase
 
@@ -31,12 +32,13 @@ def get_phases(settings):
     fractions = [fraction for fraction, _ in parts]
     if not math.isclose(sum(fractions), 1, abs_tol=1e-6):
         raise InputError(
-            f"`phases`={text}: the fractions must add up to 1, but add up to {sum(fractions):g}"
+            f"the fractions must add up to 1, but add up to {sum(fractions):g}", "phases", text
         )
     if len(parts) > 1 and PLACEHOLDER not in (settings.input_file or ""):
         raise InputError(
-            f"`phases`={text}: `input_file` must contain {PLACEHOLDER}, for example "
-            f"records_{PLACEHOLDER}.tfrecord"
+            f"`input_file` must contain {PLACEHOLDER}, for example records_{PLACEHOLDER}.tfrecord",
+            "phases",
+            text,
         )
     firsts = [
         round(before * settings.num_train_steps)
@@ -70,7 +72,7 @@ def _parse_phase(text, settings):
         for name in ("input_file", "eval_input_file")
     }
     try:
-        return fraction, dataclasses.replace(
+        phase = dataclasses.replace(
             settings,
             max_seq_length=length,
             max_predictions_per_seq=predictions,
@@ -78,5 +80,7 @@ def _parse_phase(text, settings):
             training=dataclasses.replace(settings.training, train_batch_size=batch_size),
             phases=None,
         )
+        check_rules(phase)
     except InputError as error:  # It is about a setting that `phases` replaces.
         raise InputError(f"`phases`: {text!r}: {error}") from error
+    return fraction, phase

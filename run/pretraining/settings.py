@@ -9,8 +9,10 @@ from typing import ClassVar
 
 from bert_tf.checkpoints import TokenizerFiles
 from bert_tf.cli import paths, roles
+from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.rules import Needs, NotWith, Required, equals
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES, masking
@@ -52,7 +54,7 @@ RECIPES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingSettings(Settings):
+class PretrainingSettings(ModelJobSettings):
     """A pre-training run: its records, with the masking if they contain no masks, and its schedule.
 
     Attributes:
@@ -77,7 +79,7 @@ class PretrainingSettings(Settings):
     input_file: str | None = setting(
         None,
         "Record files: comma-separated glob patterns or directories. Required.",
-        required=True,
+        rules=[Required()],
         changeable=True,
     )
     eval_input_file: str | None = setting(
@@ -95,14 +97,14 @@ class PretrainingSettings(Settings):
         "with.",
         lower=1,
         most=MAX_POSITIONS,
-        not_with=NO_MASKS,
+        rules=[NotWith(NO_MASKS)],
     )
     masking: str = setting(
         "static",
         "static: the records contain masks. dynamic: the records were created with the same flag "
         "of create_pretraining_data, and each epoch samples new masks.",
         choices=("static", "dynamic"),
-        not_with=NO_MASKS,
+        rules=[NotWith(NO_MASKS)],
     )
     objective: str = setting(
         "sentence_pairs",
@@ -121,7 +123,7 @@ class PretrainingSettings(Settings):
         "the value that the records were created with.",
         lower=1,
         upper=255,
-        needs="pack_sequences",
+        rules=[Needs("pack_sequences")],
     )
     vocab_file: str | None = setting(
         None,
@@ -135,19 +137,19 @@ class PretrainingSettings(Settings):
         "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
         lower=0,
         upper=1,
-        needs="masking=dynamic",
+        rules=[Needs(equals("masking", "dynamic"))],
     )
     do_whole_word_mask: bool = setting(
         False,
         "With --masking=dynamic: mask whole words instead of single tokens.",
-        needs="masking=dynamic",
+        rules=[Needs(equals("masking", "dynamic"))],
     )
     mask_fraction: float = setting(
         InstanceSettings.mask_fraction,
         "With --masking=dynamic: fraction of the masked tokens that become [MASK].",
         lower=0,
         upper=1,
-        needs="masking=dynamic",
+        rules=[Needs(equals("masking", "dynamic"))],
     )
     random_fraction: float = setting(
         InstanceSettings.random_fraction,
@@ -155,7 +157,7 @@ class PretrainingSettings(Settings):
         "token. The rest stays unchanged.",
         lower=0,
         upper=1,
-        needs="masking=dynamic",
+        rules=[Needs(equals("masking", "dynamic"))],
     )
     do_train: bool = setting(False, "Train the model.", changeable=None)
     do_eval: bool = setting(
@@ -175,16 +177,16 @@ class PretrainingSettings(Settings):
     eval_steps: int | None = setting(
         None,
         "Number of training steps between evaluations, whose results go to eval_log.csv and "
-        "loss.png. Requires --do_train and --do_eval.",
+        "loss.png.",
         lower=1,
-        needs=("do_train", "do_eval"),
+        rules=[Needs("do_train"), Needs("do_eval")],
         changeable=True,
     )
     profile_steps: str | None = setting(
         None,
         "Steps FROM:TO, 1-based, to record in a TensorBoard profile in --output_dir. For example, "
         "11:12 records two steps after the first ten.",
-        needs="do_train",
+        rules=[Needs("do_train")],
         changeable=True,
     )
     phases: str | None = setting(
@@ -229,18 +231,19 @@ class PretrainingSettings(Settings):
         first, last = map(int, found.groups()) if found else (0, 0)
         if not 1 <= first <= last:
             raise InputError(
-                f"`profile_steps`={self.profile_steps}: must be FROM:TO with 1 <= FROM <= TO, "
-                "such as 11:12"
+                "must be FROM:TO with 1 <= FROM <= TO, such as 11:12",
+                "profile_steps",
+                self.profile_steps,
             )
         return first, last
 
     @property
     def longest_sequence(self):
-        """See Settings."""
+        """See ModelJobSettings."""
         return max(phase.settings.max_seq_length for phase in phases.get_phases(self))
 
     def add_file_values(self):
-        """See Settings.
+        """See ModelJobSettings.
 
         Raises InputError if records belong to another vocabulary; see `vocabulary.find_tokenizer`.
         """

@@ -12,6 +12,7 @@ from bert_tf.cli import paths
 from bert_tf.cli.resolution import RUN
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
+from bert_tf.tokenization.vocabulary import get_source
 from data_prep.pretraining.vocabularies import read_vocabularies
 from data_prep.reading import compute_digest
 from run.pretraining import phases
@@ -27,7 +28,7 @@ def find_tokenizer(settings):
         `vocab_file`.
     """
     known = _read_record_vocabulary(settings)
-    place, near = _find_near_checkpoint(settings.model.model_files)
+    setting, near = _find_near_checkpoint(settings.model.model_files)
     vocab_file = settings.vocab_file or near.vocab_file
     casing = known or near
     if known:
@@ -50,12 +51,12 @@ def find_tokenizer(settings):
     if (
         vocab_file
         and near.vocab_file
-        and place != RUN
+        and setting != RUN
         and (difference := describe_vocabulary_difference(vocab_file, near.vocab_file))
     ):
         warn(
-            f"note: the vocabulary {vocab_file} overrides the one of "
-            f"`{place}`={settings.values()[place]}{difference}"
+            f"note: the vocabulary {get_source(vocab_file)} overrides the one of "
+            f"`{setting}`={settings.values()[setting]}{difference}"
         )
     return TokenizerFiles(vocab_file, casing.do_lower_case, casing.strip_accents)
 
@@ -103,9 +104,9 @@ def _find_near_checkpoint(model_files):
 
     The vocabulary is a vocab.txt. Without a checkpoint, all values are None.
     """
-    for place, tokenizer in (model_files.tokenizers if model_files else {}).items():
+    for setting, tokenizer in (model_files.tokenizers if model_files else {}).items():
         if tokenizer.vocab_file:
-            return place, dataclasses.replace(
+            return setting, dataclasses.replace(
                 tokenizer, vocab_file=to_vocab_txt(tokenizer.vocab_file)
             )
     return None, TokenizerFiles()

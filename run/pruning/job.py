@@ -23,7 +23,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.techniques.compression.pruning import most_important, prune
 from bert_tf.techniques.compression.word_embeddings import factorize, keep_pieces
-from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR, get_source
 from run.distillation.settings import check_sizes
 from run.finetuning import job
 from run.finetuning.experiment import Experiment, write_scores
@@ -111,7 +111,8 @@ def _write_pieces(tokenizer, ids):
         for token in tokenizer.added_tokens
         if token.content in pieces
     ]
-    return write_temporary_vocabulary(pieces, added_tokens)
+    source = get_source(tokenizer.vocab_file)
+    return write_temporary_vocabulary(source, pieces, added_tokens)
 
 
 def _make_distillation(settings, original, task):
@@ -126,8 +127,9 @@ def _make_distillation(settings, original, task):
     check_sizes(losses, config, config)
     if losses.attention_weight and settings.keep_heads < 1:
         raise InputError(
-            f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with "
-            "the teacher's; set it to 0"
+            "pruned heads cannot be compared with the teacher's; set it to 0",
+            "attention_weight",
+            losses.attention_weight,
         )
     return TaskDistillation(losses, Teacher(path, task.metadata, config), config, task)
 
@@ -239,10 +241,10 @@ class _Pruning:
                 settings.importance_examples, settings.training.random_seed
             )
             retained = []
-            for place, (units, fraction) in enumerate(
+            for index, (units, fraction) in enumerate(
                 zip(importances, (settings.keep_heads, settings.keep_neurons), strict=True)
             ):
-                total = sum(sizes[place] for sizes in self.original.config.layer_sizes)
+                total = sum(sizes[index] for sizes in self.original.config.layer_sizes)
                 # Of the original model, after this round.
                 fraction = 1 - (1 - fraction) * (number / settings.rounds)
                 retained.append(most_important(units, round(fraction * total)))

@@ -7,6 +7,7 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.checkpoints.training_run import has_run
+from bert_tf.cli.rules import Needs, NotWith, any_of
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from run.finetuning.settings import (
@@ -16,7 +17,7 @@ from run.finetuning.settings import (
 from run.techniques.settings import LossSettings
 from run.training.settings import DTYPE_POLICIES, MAX_EPOCHS, StepSettings, TrainingSettings
 
-UNITS = "keep_heads or keep_neurons"  # Condition: heads or neurons are pruned.
+UNITS = any_of("keep_heads", "keep_neurons")  # Condition: heads or neurons are pruned.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,13 +58,13 @@ class PruneModelSettings(FineTunedSettings):
         2048,
         "Number of training examples for measuring importance, before each round.",
         lower=1,
-        needs=UNITS,
+        rules=[Needs(UNITS)],
     )
     rounds: int = setting(
         1,
         "Number of equal pruning steps, each with a new measurement of importance.",
         lower=1,
-        needs=UNITS,
+        rules=[Needs(UNITS)],
     )
     num_train_epochs: float = setting(
         0.0,
@@ -75,24 +76,29 @@ class PruneModelSettings(FineTunedSettings):
         False,
         "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
         "run_distillation.",
-        needs="num_train_epochs",
-        not_with="prune_vocabulary; prune the vocabulary first, then prune the resulting model",
+        rules=[
+            Needs("num_train_epochs"),
+            NotWith(
+                "prune_vocabulary",
+                advice="prune the vocabulary first, then prune the resulting model",
+            ),
+        ],
     )
     learning_rate: float = setting(
-        5e-5, "Learning rate to which the warmup rises.", lower=0, needs="num_train_epochs"
+        5e-5, "Learning rate to which the warmup rises.", lower=0, rules=[Needs("num_train_epochs")]
     )
     mixed_precision: str = setting(
         "float32",
         "Type of the computations of fine-tuning, as for run_classifier.",
         choices=DTYPE_POLICIES,
-        needs="num_train_epochs",
+        rules=[Needs("num_train_epochs")],
     )
     warmup_proportion: float = setting(
         0.1,
         "Fraction of the training steps of a round over which the learning rate increases from 0.",
         lower=0,
         upper=1,
-        needs="num_train_epochs",
+        rules=[Needs("num_train_epochs")],
     )
 
     @property

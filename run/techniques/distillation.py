@@ -16,7 +16,7 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.tasks import KINDS
-from bert_tf.techniques.distillation import (
+from bert_tf.techniques.distillation_losses import (
     DistilledModel,
     call_with_inner,
     create_distillation_loss,
@@ -46,7 +46,7 @@ class Distillation(Technique):
       losses: LossSettings.
       path: Path of the teacher's checkpoint.
       teacher, student: BertConfigs.
-      logits_loss: Key of bert_tf.techniques.distillation.LOGITS_LOSSES.
+      logits_loss: Key of bert_tf.techniques.distillation_losses.LOGITS_LOSSES.
       load_teacher: Callable () -> the teacher's model with its weights, called in the strategy's
         scope.
       init_layers: Tuple of int. Layers of the teacher that initialize the student, if any.
@@ -233,20 +233,24 @@ class TaskDistillation(Distillation):
         if not teacher.has_generic_labels and teacher.labels != metadata.labels:
             labels = [", ".join(each.labels) or "a number" for each in (teacher, metadata)]
             raise InputError(
-                f"`teacher`={path}: was trained for another task; its labels are {labels[0]}, but "
-                f"the labels of the data are {labels[1]}"
+                f"was trained for another task; its labels are {labels[0]}, but the labels of "
+                f"the data are {labels[1]}",
+                "teacher",
+                path,
             )
         if teacher.pairs not in (None, metadata.pairs):
             raise InputError(
-                f"`teacher`={path}: was trained for another task; it reads "
-                f"{'two texts' if teacher.pairs else 'one text'}, but the data have "
-                f"{'two' if metadata.pairs else 'one'}"
+                "was trained for another task; it reads "
+                f"{('two texts' if teacher.pairs else 'one text')}, but the data have "
+                f"{('two' if metadata.pairs else 'one')}",
+                "teacher",
+                path,
             )
         tensors = open_checkpoint(path).tensors
         missing = [name for name in task.head_shapes(self._teacher) if name not in tensors]
         if missing:
             raise InputError(
-                f"`teacher`={path}: is not a fine-tuned {task.kind}; it lacks {', '.join(missing)}"
+                f"is not a fine-tuned {task.kind}; it lacks {', '.join(missing)}", "teacher", path
             )
 
     def _describe(self, features, settings):

@@ -2,13 +2,14 @@
 
 Scripts define their flags from this module, so it does not import TensorFlow.
 
-The rules of the fields (`not_with`) are the only table of techniques that cannot be combined.
+The rules of the fields (`NotWith`) are the only table of techniques that cannot be combined.
 """
 
 import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -17,7 +18,7 @@ from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LAYER_MAPS = ("uniform", "last")
 # Condition: inner layers are compared.
-INNER_LOSS = "hidden_weight or attention_weight or cls_weight"
+INNER_LOSS = any_of("hidden_weight", "attention_weight", "cls_weight")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,9 +31,9 @@ class TrainedWeightsSettings(Settings):
     freeze_layers: int | None = setting(
         None,
         "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the "
-        "embeddings. Saves time and memory. By default, trains all layers. Requires --do_train.",
+        "embeddings. Saves time and memory. By default, trains all layers.",
         lower=0,
-        needs="do_train",
+        rules=[Needs("do_train")],
     )
     layerwise_learning_rate_decay: float = setting(
         1.0,
@@ -41,7 +42,7 @@ class TrainedWeightsSettings(Settings):
         "for no decay.",
         lower=1e-3,
         upper=1,
-        needs="do_train",
+        rules=[Needs("do_train")],
     )
     lora_rank: int | None = setting(
         None,
@@ -50,8 +51,7 @@ class TrainedWeightsSettings(Settings):
         "--learning_rate of 1e-4 to 1e-3. Writes the trained weights to OUTPUT_DIR/adapter, in "
         "the format of PEFT.",
         lower=1,
-        needs="do_train",
-        not_with="quantize_from_step",
+        rules=[Needs("do_train"), NotWith("quantize_from_step")],
     )
     quantize_from_step: int | None = setting(
         None,
@@ -66,13 +66,15 @@ class TrainedWeightsSettings(Settings):
         """Raises InputError if the model, a BertConfig, does not allow these settings."""
         if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
             raise InputError(
-                f"`freeze_layers`={self.freeze_layers}: must be at most "
-                f"{config.num_hidden_layers}, the number of layers of the model"
+                f"must be at most {config.num_hidden_layers}, the number of layers of the model",
+                "freeze_layers",
+                self.freeze_layers,
             )
         if self.layerwise_learning_rate_decay != 1 and config.num_hidden_groups is not None:
             raise InputError(
-                f"`layerwise_learning_rate_decay`={self.layerwise_learning_rate_decay}: must be 1, "
-                "since the layers of the model share their weights"
+                "must be 1, since the layers of the model share their weights",
+                "layerwise_learning_rate_decay",
+                self.layerwise_learning_rate_decay,
             )
 
 
@@ -84,7 +86,7 @@ class StudentSettings(Settings):
         None,
         "Teacher: the directory of a fine-tuning run, its OUTPUT_DIR/best, or another fine-tuned "
         "checkpoint. Its task.json determines the task. Required.",
-        required=True,
+        rules=[Required()],
         role=roles.INPUT,
     )
     student_layers: tuple[int, ...] = setting(
@@ -92,21 +94,21 @@ class StudentSettings(Settings):
         "0-based layers of the teacher that initialize the student, together with the embeddings, "
         "the pooler, and the head.",
         lower=0,
-        required="without student_checkpoint or student_config_file",
+        rules=[Required(unless=any_of("student_checkpoint", "student_config_file"))],
     )
     student_checkpoint: str | None = setting(
         None,
         "Checkpoint that initializes the student, as for --init_checkpoint of fine-tuning; its "
         "vocabulary must be the same as the teacher's.",
         role=roles.INPUT,
-        not_with="student_layers",
+        rules=[NotWith("student_layers")],
     )
     student_config_file: str | None = setting(
         None,
         "Config of a randomly initialized student: a bert_config.json or the name of a published "
         "size.",
         role=roles.INPUT,
-        not_with=("student_layers", "student_checkpoint"),
+        rules=[NotWith("student_layers"), NotWith("student_checkpoint")],
     )
 
 
@@ -144,13 +146,16 @@ class LossSettings(Settings):
         lower=0,
     )
     temperature: float = setting(
-        1.0, "Temperature T, the divisor of the logits.", lower=1e-3, not_with="logits_weight=0.0"
+        1.0,
+        "Temperature T, the divisor of the logits.",
+        lower=1e-3,
+        rules=[NotWith(equals("logits_weight", 0.0))],
     )
     layer_map: str = setting(
         "uniform",
         "Teacher layer to compare with each student layer. uniform: at the same relative depth. "
         "last: the last layers. Or comma-separated 0-based numbers, one per student layer.",
-        needs=INNER_LOSS,
+        rules=[Needs(INNER_LOSS)],
     )
 
     def check(self):

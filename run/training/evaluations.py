@@ -9,13 +9,10 @@ from run.training.logs import Logs
 
 
 @dataclasses.dataclass(frozen=True)
-class Evaluations:
-    """The evaluations of a training run.
+class EvaluationPlan:
+    """When to evaluate during training, and what follows from the results.
 
     Args:
-      run_logs: Logs of the run.
-      best: BestWeights of the run.
-      num_steps: int. Step at which training ends.
       evaluate: Function () -> dict of name to number, or None for no evaluations.
       eval_steps: int. Steps between evaluations. None evaluates once, after the last step.
       best_metric: str. Metric of the evaluation, where higher is better. The weights with the
@@ -25,9 +22,6 @@ class Evaluations:
         None never stops early.
     """
 
-    run_logs: Logs
-    best: BestWeights
-    num_steps: int
     evaluate: Callable | None = None
     eval_steps: int | None = None
     best_metric: str | None = None
@@ -38,40 +32,72 @@ class Evaluations:
         """Steps between evaluations, or None if there are none before the last step."""
         return self.eval_steps if self.evaluate else None
 
+
+NO_EVALUATIONS = EvaluationPlan()
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluations:
+    """The evaluations of a training run.
+
+    Args:
+      run_logs: Logs of the run.
+      best: BestWeights of the run.
+      num_steps: int. Step at which training ends.
+      plan: EvaluationPlan.
+    """
+
+    run_logs: Logs
+    best: BestWeights
+    num_steps: int
+    plan: EvaluationPlan
+
     def is_due(self, step):
         """Returns whether a step requires an evaluation that is not in the log yet.
 
         An earlier run can have been killed before it finished this evaluation.
         """
-        if not self.evaluate:
+        if not self.plan.evaluate:
             return False
+        interval = self.plan.interval
         is_last = step >= self.num_steps
-        is_multiple = self.eval_steps and step and step % self.eval_steps == 0
+        is_multiple = interval and step and step % interval == 0
         return (is_last or is_multiple) and all(row["step"] != step for row in self._rows)
 
     def run(self):
         """Evaluates, and returns the results, dict of name to float."""
-        return {name: float(value) for name, value in self.evaluate().items()}
+        return {name: float(value) for name, value in self.plan.evaluate().items()}
 
     def keep(self, step, results):
         """Saves the weights of a step if its results are the best, and logs the results."""
-        if self.best_metric:
+        if self.plan.best_metric:
             of_best = [row for row in self._rows if row["step"] == self.best.step]
             if not of_best or self._rank(results) > self._rank(of_best[0]):
                 self.best.save(step)
         # After this, a killed run does not evaluate this step again.
         self.run_logs.add_evaluation(step, results)
 
+    def explain_end(self, step):
+        """Returns why there is nothing to train after a step, or None if there is."""
+        if step >= self.num_steps:
+            return (
+                f"training is finished at step {step} of {self.num_steps}; to continue, "
+                "increase the number of steps; to start again, choose another directory"
+            )
+        return self.explain_early_stop(step)
+
     def explain_early_stop(self, step):
-        """Returns why training stops early at a step, or None if it does not."""
-        scores = [row.get(self.best_metric, -math.inf) for row in self._rows]
-        if not (self.early_stopping_evals and scores):
+        """Returns why training stops before its last step, or None if it does not."""
+        metric = self.plan.best_metric
+        limit = self.plan.early_stopping_evals
+        scores = [row.get(metric, -math.inf) for row in self._rows]
+        if step >= self.num_steps or not (limit and scores):
             return None
-        if len(scores) - 1 - scores.index(max(scores)) < self.early_stopping_evals:
+        if len(scores) - 1 - scores.index(max(scores)) < limit:
             return None
         return (
-            f"training stopped at step {step}: {self.best_metric} has not improved in "
-            f"{self.early_stopping_evals} evaluations; the best is from step {self.best.step}"
+            f"training stopped at step {step}: {metric} has not improved in {limit} evaluations; "
+            f"the best is from step {self.best.step}"
         )
 
     @property
@@ -81,4 +107,4 @@ class Evaluations:
 
     def _rank(self, results):
         """Returns the key by which results are compared. Of equal values, a low loss is better."""
-        return results.get(self.best_metric, -math.inf), -results.get("loss", 0.0)
+        return results.get(self.plan.best_metric, -math.inf), -results.get("loss", 0.0)

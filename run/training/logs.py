@@ -6,6 +6,7 @@ Remote files cannot be appended to: each addition uploads the entire file. They 
 written with the checkpoints.
 """
 
+import contextlib
 import csv
 import io
 import os
@@ -62,6 +63,16 @@ class Logs:
         self.training.write()
         for writer in self._writers.values():
             writer.write()
+
+    def record_profile(self, is_due):
+        """Returns a context that records a profile for TensorBoard if it is due."""
+        if not (self._writes and is_due):
+            return contextlib.nullcontext()
+        print(
+            f"{self._folder}: writing a profile; to view it, run tensorboard "
+            f"--logdir={self._folder}"
+        )
+        return tf.profiler.experimental.Profile(self._folder)
 
     def draw_curves(self):
         """Plots loss.png."""

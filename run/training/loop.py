@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import signal
 import sys
 import time
 
@@ -14,11 +13,10 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.checkpoints.training_run import find_latest_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.optimization import create_optimizer
-from run.training import clusters, logs, strategies
+from run.training import clusters, logs, progress, strategies
 from run.training.checkpoints import BestWeights, CheckpointManager, find_not_finite
-from run.training.evaluations import Evaluations
+from run.training.evaluations import NO_EVALUATIONS, Evaluations
 from run.training.preemption import Preemption, PreemptionExit
-from run.training.progress import ProgressBar
 from run.training.schedule import Schedule
 from run.training.step import Trainer
 
@@ -206,32 +204,20 @@ class Run:
         """Number of finished steps, int."""
         return int(self.optimizer.iterations.numpy())
 
-    def train(
-        self,
-        phases,
-        evaluate=None,
-        *,
-        eval_steps=None,
-        best_metric=None,
-        early_stopping_evals=None,
-        profiled_steps=None,
-    ):
+    def train(self, phases, plan=NO_EVALUATIONS, profiled_steps=None):
         """Trains to the last step, saves checkpoints and curves, and prints where it starts.
 
-        On SIGTERM, which cluster managers send before they take a machine away, and on Ctrl-C, it
-        saves a checkpoint after the current loop of steps (see `log_steps` of TrainingSettings) and
-        ends the process; see Preemption.
+        On SIGTERM and on Ctrl-C, it saves a checkpoint after the current loop of steps (see
+        `log_steps` of TrainingSettings) and ends the process; see Preemption.
 
         Args:
           phases: List of `run.training.schedule.Phase`, in order.
-          evaluate: Function () -> dict of name to float, for every `eval_steps` steps and after the
-            last; or None.
-          eval_steps, best_metric, early_stopping_evals: See `run.training.evaluations.Evaluations`.
+          plan: EvaluationPlan. Evaluations every some steps and after the last.
           profiled_steps: Tuple of int. First and last step of a TensorBoard profile, 1-based. None
             for no profile.
 
         Returns:
-          Result of the last call of `evaluate`, or None if it was not called.
+          Results of the last evaluation, or None if there was none.
 
         Raises:
           DivergedError: If a loss, a gradient, or a weight is not finite.
@@ -239,27 +225,17 @@ class Run:
         for technique in self._techniques:
             technique.begin(self)
         run_logs = logs.Logs(self.folder, self.step, self.writes)
-        evaluations = Evaluations(
-            run_logs,
-            self._best,
-            self.num_steps,
-            evaluate,
-            eval_steps=eval_steps,
-            best_metric=best_metric,
-            early_stopping_evals=early_stopping_evals,
-        )
-        if self._find_end_reason(evaluations) and not evaluations.is_due(self.step):
-            print(f"{self.folder}: {self._find_end_reason(evaluations)}")
-            run_logs.draw_curves()  # A run that was killed at its end may not have drawn them.
-            return None
-        self._begin()
-        schedule = Schedule(
-            self.num_steps, phases, self._training, evaluations.interval, profiled_steps
-        )
-        results = self._train_to_end(schedule, evaluations, run_logs)
-        run_logs.draw_curves()
-        if self.step < self.num_steps:
-            print(f"{self.folder}: {self._find_end_reason(evaluations)}")
+        evaluations = Evaluations(run_logs, self._best, self.num_steps, plan)
+        schedule = Schedule(self.num_steps, phases, self._training, plan.interval, profiled_steps)
+        reason = evaluations.explain_end(self.step)
+        results = None
+        if not reason or evaluations.is_due(self.step):
+            progress.announce_start(self.folder, self.step, self.num_steps)
+            results = self._train_to_end(schedule, evaluations, run_logs)
+            reason = evaluations.explain_early_stop(self.step)
+        run_logs.draw_curves()  # A run that was killed at its end may not have drawn them.
+        if reason:
+            print(f"{self.folder}: {reason}")
         return results
 
     @property
@@ -283,26 +259,31 @@ class Run:
 
     def _train_to_end(self, schedule, evaluations, run_logs):
         """Trains until there is a reason to end, and returns the results of the last evaluation."""
+        if self.writes:
+            files.at(self.folder).make_dirs()
         trainer = self._make_trainer()
         device = strategies.device_type(self.strategy)
         is_cluster = isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy)
         phase = results = None
         with (
-            ProgressBar(self.num_steps, lambda: self.step, device) as bar,
+            progress.ProgressBar(self.num_steps, lambda: self.step, device) as bar,
             Preemption(not is_cluster) as preemption,
         ):
             try:
                 while True:
                     if evaluations.is_due(self.step):
                         results = self._evaluate(evaluations, preemption, bar)
-                    if self._find_end_reason(evaluations):
+                    if evaluations.explain_end(self.step):
                         break
                     first_step = self.step
                     began = time.monotonic()
                     if phase is not schedule.find_phase(self.step):
                         phase = schedule.find_phase(self.step)
                         self._begin_phase(phase, trainer, bar)
-                    with bar.follow_steps(), self._record_profile(schedule):
+                    with (
+                        bar.follow_steps(),
+                        run_logs.record_profile(schedule.must_profile(self.step)),
+                    ):
                         values = trainer.train(schedule.count_steps(self.step))
                     self._check_steps(trainer, run_logs)
                     speed = (self.step - first_step) / (time.monotonic() - began)
@@ -314,18 +295,9 @@ class Run:
             except PreemptionExit as preempted:
                 self._save(run_logs)
                 bar.close()
-                self._announce_preemption(preempted)
+                preempted.announce(self.folder, self.step)
                 raise
         return results
-
-    def _begin(self):
-        """Creates the directory, and prints where training starts."""
-        if self.writes:
-            files.at(self.folder).make_dirs()
-        if self.step:
-            print(f"{self.folder}: resuming at step {self.step} of {self.num_steps}")
-        else:
-            print(f"{self.folder}: starting a new run of {self.num_steps} steps")
 
     def _make_trainer(self):
         """Creates the Trainer of the network."""
@@ -364,15 +336,6 @@ class Run:
         bar.write_evaluation(self.step, results)
         return results
 
-    def _find_end_reason(self, evaluations):
-        """Returns why there is nothing to train, or None if there is."""
-        if self.step >= self.num_steps:
-            return (
-                f"training is finished at step {self.step} of {self.num_steps}; to continue, "
-                "increase the number of steps; to start again, choose another directory"
-            )
-        return evaluations.explain_early_stop(self.step)
-
     def _log_loop(self, values, steps_per_second, batch_size, run_logs, bar):
         """Logs the values of a loop of steps, with their speed, and moves the bar."""
         examples = batch_size * steps_per_second
@@ -387,15 +350,6 @@ class Run:
             },
         )
         bar.show_loop(values["loss"], examples, tokens)
-
-    def _record_profile(self, schedule):
-        """Returns a context that records a TensorBoard profile if the next steps require that."""
-        if not (self.writes and schedule.must_profile(self.step)):
-            return contextlib.nullcontext()
-        print(
-            f"{self.folder}: writing a profile; to view it, run tensorboard --logdir={self.folder}"
-        )
-        return tf.profiler.experimental.Profile(self.folder)
 
     def _check_steps(self, trainer, run_logs):
         """Raises DivergedError if a step had a loss or a gradient that is not finite."""
@@ -417,14 +371,6 @@ class Run:
         if name := find_not_finite(self.model.trainable_variables):
             raise self._create_diverged_error(self.step, f"{name} is no longer finite")
         self._manager.save(self.step)
-
-    def _announce_preemption(self, preempted):
-        """Prints how to resume after a PreemptionExit."""
-        print(
-            f"{self.folder}: stopped by {signal.Signals(preempted.code - 128).name} and "
-            f"saved at step {self.step}; run the same command to resume",
-            file=sys.stderr,
-        )
 
     def _create_diverged_error(self, step, what):
         """Creates the DivergedError for a step."""

@@ -14,6 +14,7 @@ from bert_tf.checkpoints.training_run import RUN_FILE, has_run
 from bert_tf.config import LATER_DEFAULTS, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
+from bert_tf.tokenization.vocabulary import get_source
 
 # Left by a run that was killed while it saved its first checkpoint.
 RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")
@@ -35,10 +36,10 @@ def check_directory(output_dir, config, tokenizer):
       config, tokenizer: See `check_run_files`.
     """
     has_begun = has_started(output_dir)
-    place = files.at(output_dir)
-    if not place.is_dir() or (has_begun and has_run(output_dir)):
+    entry = files.at(output_dir)
+    if not entry.is_dir() or (has_begun and has_run(output_dir)):
         return
-    names = place.names()
+    names = entry.names()
     weights = next(
         (
             name
@@ -49,15 +50,18 @@ def check_directory(output_dir, config, tokenizer):
     )
     if weights:
         raise InputError(
-            f"`output_dir`={output_dir}: contains a model, {weights}, that is not from a run of "
-            "these scripts; choose another directory"
+            f"contains a model, {weights}, that is not from a run of these scripts; choose "
+            "another directory",
+            "output_dir",
+            output_dir,
         )
     run_files = {CONFIG_FILE: config.to_json().encode()} | to_saved_files(tokenizer)
     for name, content in () if has_begun else run_files.items():
         if name in names and read_bytes(os.path.join(output_dir, name)) != content:
             raise InputError(
-                f"`output_dir`={output_dir}: would overwrite another {name}; choose another "
-                "directory"
+                f"would overwrite another {name}; choose another directory",
+                "output_dir",
+                output_dir,
             )
 
 
@@ -110,6 +114,7 @@ def _check_vocabulary(output_dir, vocab_file):
     existing = os.path.join(output_dir, VOCABULARY_NAME)
     if vocab_file and files.at(existing).exists() and not is_same_vocabulary(existing, vocab_file):
         raise InputError(
-            f"`vocab_file`={vocab_file}: differs from the vocabulary of the run in `output_dir`, "
-            f"{existing}"
+            f"differs from the vocabulary of the run in `output_dir`, {existing}",
+            "vocab_file",
+            get_source(vocab_file),
         )

@@ -4,13 +4,17 @@ Matplotlib takes half a second to import, so that happens with the first plot.
 """
 
 import os
+import re
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
+from bert_tf import notes
 from bert_tf.files import new_file
 from run.training.results import select_distinct
 
+MISSING_GLYPH = r"Glyph \d+ .* missing from"  # A warning of matplotlib.
 LOSS_FILE = "loss.png"
 MOST_CELLS_WITH_NUMBERS = 400
 
@@ -119,6 +123,17 @@ def create_figure(**options):
 
 
 def save_figure(figure, path):
-    """Writes a Figure to a PNG file."""
-    with new_file(path, "wb") as file:
+    """Writes a Figure to a PNG file.
+
+    Prints a note if the font of matplotlib lacks characters, instead of a warning for each of them.
+    """
+    with new_file(path, "wb") as file, warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", MISSING_GLYPH)
         figure.savefig(file, format="png", dpi=120)
+    glyphs = {str(each.message) for each in caught if re.match(MISSING_GLYPH, str(each.message))}
+    for each in caught:
+        if str(each.message) not in glyphs:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    if glyphs:
+        noun = "characters" if len(glyphs) > 1 else "character"
+        notes.tell(f"{path}: the font lacks {len(glyphs)} {noun}, shown as boxes")

@@ -4,6 +4,7 @@ Cluster managers send SIGTERM a few seconds before they take a machine away.
 """
 
 import signal
+import sys
 
 
 class PreemptionExit(SystemExit):
@@ -11,6 +12,14 @@ class PreemptionExit(SystemExit):
 
     The status is the one that a shell reports for the signal.
     """
+
+    def announce(self, folder, step):
+        """Prints how to resume a run that has saved its `step`."""
+        name = signal.Signals(self.code - 128).name
+        print(
+            f"{folder}: stopped by {name} and saved at step {step}; run the same command to resume",
+            file=sys.stderr,
+        )
 
 
 class Preemption:

@@ -15,6 +15,14 @@ TERMINAL_SECONDS = 0.2
 FILE_SECONDS = 10
 
 
+def announce_start(folder, step, num_steps):
+    """Prints where a run starts that has finished `step` of `num_steps` steps."""
+    if step:
+        print(f"{folder}: resuming at step {step} of {num_steps}")
+    else:
+        print(f"{folder}: starting a new run of {num_steps} steps")
+
+
 class ProgressBar:
     """Context manager that shows the steps of a run on standard error.
 

@@ -7,6 +7,7 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import roles
+from bert_tf.cli.rules import NotWith, Required, any_of, equals
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 
 MAX_EPOCHS = 10**6
@@ -32,7 +33,7 @@ class TrainingSettings(Settings):
         None,
         "Directory for checkpoints, results, and loss curves; created if it does not exist. "
         "Required.",
-        required=True,
+        rules=[Required()],
         role=roles.RUN_FOLDER,
     )
     train_batch_size: int = setting(32, "Batch size for training, over all replicas.", lower=1)
@@ -200,10 +201,16 @@ class OriginalDeviceSettings(DeviceSettings):
     use_tpu: bool = setting(
         False,
         "Short for --distribution_strategy=tpu.",
-        not_with=" or ".join(
-            f"distribution_strategy={name}"
-            for name in ("mirrored", CPU_STRATEGY, "multi_worker_mirrored")
-        ),
+        rules=[
+            NotWith(
+                any_of(
+                    *(
+                        equals("distribution_strategy", name)
+                        for name in ("mirrored", CPU_STRATEGY, "multi_worker_mirrored")
+                    )
+                )
+            )
+        ],
     )
     tpu_zone: str | None = setting(
         None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name."

@@ -84,13 +84,15 @@ class StoredRows:
         """
         for name, entry in self.entries.items():
             path = self.get_path(name)
-            place = files.at(path)
+            stored = files.at(path)
             dtype = np.dtype(entry.dtype)
-            if not place.exists() or place.size() != self._offsets[name][-1] * dtype.itemsize:
+            if not stored.exists() or stored.size() != self._offsets[name][-1] * dtype.itemsize:
                 raise InputError(
                     f"{path}: is missing or corrupted; delete {self._folder} to {consequence}"
                 )
-            self._values[name] = np.memmap(self._open.enter_context(place.local_copy()), dtype, "r")
+            self._values[name] = np.memmap(
+                self._open.enter_context(stored.local_copy()), dtype, "r"
+            )
         return self
 
     def look_up(self, rows, length):

@@ -8,7 +8,7 @@ import sys
 import tensorflow as tf
 from official.common import distribute_utils
 
-from bert_tf import processor
+from bert_tf import notes, processor
 from bert_tf.errors import InputError, LostWorkerError
 from bert_tf.fast import Fast
 from run.training import clusters
@@ -63,17 +63,14 @@ def make_strategy(devices, mixed_precision="float32"):
             )
             starting = clusters.end_on_signals()
         else:
-            print(
-                f"note: {clusters.VARIABLE} has no cluster, so this process is the only worker",
-                file=sys.stderr,
-            )
+            notes.tell(f"{clusters.VARIABLE} has no cluster, so this process is the only worker")
     address = devices.tpu_name or ""
     if (
         name == "tpu"
         and address.startswith(GRPC)
         and not clusters.is_address(address.removeprefix(GRPC))
     ):
-        raise InputError(f"`tpu_name`={address}: must be {GRPC}HOST:PORT")
+        raise InputError(f"must be {GRPC}HOST:PORT", "tpu_name", address)
     with _explain_errors(name, devices.tpu_name), starting:
         return distribute_utils.get_distribution_strategy(
             name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local"
@@ -101,7 +98,7 @@ def _count_gpus(name):
     """Returns the number of visible GPUs that the strategy of that name can use."""
     visible = len(tf.config.list_physical_devices("GPU"))
     if not visible and name != "tpu" and (reason := _explain_unseen_gpus()):
-        print(f"note: running on the CPU: {reason}", file=sys.stderr)
+        notes.tell(f"running on the CPU: {reason}")
     return min(visible, 1) if name == "one_device" else visible
 
 
@@ -112,8 +109,10 @@ def _explain_errors(name, tpu_name):
         yield
     except tf.errors.NotFoundError as error:
         raise InputError(
-            f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine, install "
-            "tensorflow-tpu, otherwise set `tpu_name`"
+            "TensorFlow finds no TPU; on a TPU machine, install tensorflow-tpu, otherwise set "
+            "`tpu_name`",
+            "distribution_strategy",
+            name,
         ) from error
     except tf.errors.OpError as error:
         # Its port is in use.
@@ -129,8 +128,10 @@ def _explain_errors(name, tpu_name):
         if name != "tpu" or not tpu_name:
             raise
         raise InputError(
-            f"`tpu_name`={tpu_name}: the server at this address is not a TensorFlow TPU: "
-            f"{(error.message.splitlines() or [type(error).__name__])[0]}"
+            "the server at this address is not a TensorFlow TPU: "
+            f"{(error.message.splitlines() or [type(error).__name__])[0]}",
+            "tpu_name",
+            tpu_name,
         ) from error
 
 
@@ -177,16 +178,14 @@ def warn_about_slow_precision(precision, device):
       device: "CPU", "GPU", or "TPU".
     """
     if precision == "bfloat16" and device == "CPU" and not has_bfloat16_instructions():
-        print(
-            "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is "
-            "faster on it",
-            file=sys.stderr,
+        notes.tell(
+            "this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster "
+            "on it"
         )
     if precision == "float32" and device == "TPU":
-        print(
-            "note: a TPU computes a float32 matrix multiplication in six bfloat16 passes; "
-            "bfloat16 is faster on it",
-            file=sys.stderr,
+        notes.tell(
+            "a TPU computes a float32 matrix multiplication in six bfloat16 passes; bfloat16 is "
+            "faster on it"
         )
 
 
@@ -296,10 +295,12 @@ def check_batch_size(argument, batch_size, strategy, micro_batches=1):
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
         raise InputError(
-            f"`{argument}`={batch_size}: must be a multiple of the number of replicas, {replicas}"
+            f"must be a multiple of the number of replicas, {replicas}", argument, batch_size
         )
     if batch_size % (replicas * micro_batches):
         raise InputError(
-            f"`{argument}`={batch_size}: must be a multiple of `accumulate_steps` times the "
-            f"number of replicas, {micro_batches} x {replicas}"
+            "must be a multiple of `accumulate_steps` times the number of replicas, "
+            f"{micro_batches} x {replicas}",
+            argument,
+            batch_size,
         )

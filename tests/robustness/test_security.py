@@ -61,9 +61,11 @@ def test_run_deletes_no_checkpoints_of_other_directories(tmp_path, place):
 
 def test_run_json_cannot_locate_data():
     kept = {"task_name": "sst-2", "data_dir": "/etc", "train_file": "/etc/passwd"}
-    assert DATA["classifier"].Settings.from_model(kept, {}).data_dir is None
-    assert DATA["classifier"].Settings.from_model(kept, {"data_dir": "here"}).data_dir == "here"
-    assert DATA["token_classifier"].Settings.from_model(kept, {}).train_file is None
+    assert DATA["classifier"].settings_class.from_model(kept, {}).data_dir is None
+    assert (
+        DATA["classifier"].settings_class.from_model(kept, {"data_dir": "here"}).data_dir == "here"
+    )
+    assert DATA["token_classifier"].settings_class.from_model(kept, {}).train_file is None
 
 
 def test_the_description_of_a_shard_cannot_locate_files(tmp_path):

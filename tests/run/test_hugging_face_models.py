@@ -16,6 +16,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 import bert_tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import ModelDirectory, huggingface, load_pretrained
+from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.serving import checkpoint
 from run.inference.served_models import resolve_checkpoint
@@ -202,7 +203,7 @@ def test_gradients_equal_those_of_transformers(folder, expected, name):
 
 @pytest.mark.parametrize("name", ["distilbert_masked", "electra_base", "electra_discriminator"])
 def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
-    """The response has no pooled output; run.predict writes the means of the tokens' outputs."""
+    """The embedding is the mean of the tokens' outputs; the pooled output cannot be requested."""
     monkeypatch.chdir(folder)
     model = bert_tf.load(name, kind="encoder", **LENGTH)
     embeddings = model.encode(TEXTS)
@@ -231,8 +232,19 @@ def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
         exported = bert_tf.load(place)
         assert exported.kind == "encoder"
         for texts in (TEXTS, []):
-            assert {*exported(text=texts)} == {"sequence_output", "input_mask", "pieces", "was_cut"}
+            assert {*exported(text=texts)} == {
+                "sentence_embedding",
+                "sequence_output",
+                "input_mask",
+                "pieces",
+                "was_cut",
+            }
         np.testing.assert_allclose(exported.encode(TEXTS), wanted, rtol=0, atol=5e-5)
         np.testing.assert_allclose(
-            [row["vector"] for row in exported.predict(text=TEXTS)], wanted, rtol=0, atol=5e-5
+            [row["sentence_embedding"] for row in exported.predict(text=TEXTS)],
+            wanted,
+            rtol=0,
+            atol=5e-5,
         )
+    with pytest.raises(InputError, match="`sentence_pooling`=pooler: requires a trained pooler"):
+        bert_tf.load(name, kind="encoder", sentence_pooling="pooler", **LENGTH)

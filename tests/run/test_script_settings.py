@@ -29,10 +29,10 @@ from tests import remote_folders, scripts
         (
             ExportSettings(),
             {"lengths": (), "format": "litert"},
-            "`lengths`: must contain at least one value",
+            "`lengths` must contain at least one value",
         ),
         (
-            classifier.Settings(),
+            classifier.ClassifierSettings(),
             {"task_name": "xnli", "xnli_language": "it"},
             "`xnli_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th",
         ),
@@ -115,7 +115,7 @@ def test_files_and_directories_may_be_remote():
     with pytest.raises(InputError, match=r"article\.txt: is UTF-16; save the file as UTF-8"):
         AnswerSettings(context_file=f"{folder}/data/article.txt").read_context()
     roles.check(
-        multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"),
+        multiple_choice.MultipleChoiceSettings(train_file=f"{folder}/data", data_format="race"),
         FineTuningSettings(do_train=True),
     )
     with pytest.raises(InputError, match="is not empty; choose another"):

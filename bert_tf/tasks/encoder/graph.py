@@ -2,16 +2,16 @@
 
 import tensorflow as tf
 
+from bert_tf.tasks.metadata import POOLER_OUTPUT
 from bert_tf.tasks.servable import Servable
 
 
 class ServedEncoder(Servable):
     """A BertEncoder that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
-    In addition to "was_cut", it returns "pooled_output" float32 [B, H], if there is a pooler;
-    "sequence_output" float32 [B, S, H], valid where "input_mask" int32 [B, S] is 1; "pieces" string
-    [B, S], the WordPiece tokens. A model of sentence-transformers also returns "sentence_embedding"
-    float32 [B, H].
+    In addition to "was_cut", it returns "sentence_embedding" float32 [B, H], or [B, truncate_dim];
+    "sequence_output" float32 [B, S, H], valid where "token_mask" int32 [B, S] is 1; "pieces" string
+    [B, S], the WordPiece tokens.
     """
 
     kind = "encoder"
@@ -21,38 +21,40 @@ class ServedEncoder(Servable):
         del metadata
         return encoder
 
-    @property
-    def _names(self):
-        """Names of the encoder's outputs that depend on trained weights."""
-        if self.metadata.has_pooler:
-            return ("pooled_output", "sequence_output")
-        return ("sequence_output",)
-
     def answer(self, features):
         encoded = self.model(features)
-        outputs = {name: tf.cast(encoded[name], tf.float32) for name in self._names}
-        if self.metadata.sentence_pooling:
-            outputs["sentence_embedding"] = pool_tokens(
-                outputs["sequence_output"],
-                features["input_mask"],
-                self.metadata.sentence_pooling,
-                self.metadata.normalize,
-            )[:, : self.metadata.truncate_dim]
         return {
-            **outputs,
-            "input_mask": features["input_mask"],
+            "sentence_embedding": embed(encoded, features["input_mask"], self.metadata),
+            "sequence_output": tf.cast(encoded["sequence_output"], tf.float32),
+            "token_mask": features["input_mask"],
             "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"]),
         }
 
     def compute_outputs(self, features):
         encoded = self.model(features)
-        return {name: encoded[name] for name in self._names}
+        names = ["sequence_output"]
+        if self.metadata.sentence_pooling == POOLER_OUTPUT:
+            names.append("pooled_output")
+        return {name: encoded[name] for name in names}
 
 
-def pool_tokens(sequence_output, input_mask, pooling, normalize):
-    """Pools token outputs in TensorFlow, like `bert_tf.tasks.encoder.pooling` in NumPy."""
+def embed(encoded, input_mask, metadata):
+    """Computes embeddings in TensorFlow, like `bert_tf.tasks.encoder.pooling` in NumPy.
+
+    Args:
+      encoded: Dict of the encoder's outputs.
+      input_mask: int32 [B, S]. 1 for tokens, 0 for padding.
+      metadata: TaskMetadata of any kind.
+
+    Returns:
+      float32 [B, H], or [B, truncate_dim].
+    """
     mask = tf.cast(input_mask, tf.float32)[:, :, tf.newaxis]
-    if pooling == "cls":
+    sequence_output = tf.cast(encoded["sequence_output"], tf.float32)
+    pooling = metadata.sentence_pooling
+    if pooling == POOLER_OUTPUT:
+        embeddings = tf.cast(encoded["pooled_output"], tf.float32)
+    elif pooling == "cls":
         embeddings = sequence_output[:, 0]
     elif pooling == "max":
         embeddings = tf.reduce_max(
@@ -62,4 +64,6 @@ def pool_tokens(sequence_output, input_mask, pooling, normalize):
         embeddings = tf.math.divide_no_nan(
             tf.reduce_sum(sequence_output * mask, axis=1), tf.reduce_sum(mask, axis=1)
         )
-    return tf.math.l2_normalize(embeddings, axis=-1) if normalize else embeddings
+    if metadata.normalize:
+        embeddings = tf.math.l2_normalize(embeddings, axis=-1)
+    return embeddings[:, : metadata.truncate_dim]

@@ -3,7 +3,8 @@
 import numpy as np
 
 from bert_tf.tasks.answers import encode_strings, stack
-from bert_tf.tasks.encoder.pooling import pool_tokens
+from bert_tf.tasks.encoder.pooling import embed
+from bert_tf.tasks.metadata import POOLER_OUTPUT
 from bert_tf.tokenization.plain import pack_texts, were_cut
 
 
@@ -25,18 +26,15 @@ def answer(metadata, tokenizer, buckets, *texts):
         ids[index, :count] = row.ids
         sequence[index, :count] = output["sequence_output"][:count]
     pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
-    response = {
+    encoded = {"sequence_output": sequence}
+    if metadata.sentence_pooling == POOLER_OUTPUT:
+        encoded["pooled_output"] = stack(
+            [output["pooled_output"] for output in outputs], [hidden_size]
+        )
+    return {
+        "sentence_embedding": embed(encoded, mask, metadata),
         "sequence_output": sequence,
-        "input_mask": mask,
+        "token_mask": mask,
         "pieces": pieces,
         "was_cut": were_cut(rows),
     }
-    if metadata.has_pooler:
-        response["pooled_output"] = stack(
-            [output["pooled_output"] for output in outputs], [hidden_size]
-        )
-    if metadata.sentence_pooling:
-        response["sentence_embedding"] = pool_tokens(
-            sequence, mask, metadata.sentence_pooling, metadata.normalize
-        )[:, : metadata.truncate_dim]
-    return response

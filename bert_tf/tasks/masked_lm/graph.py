@@ -46,6 +46,13 @@ class ServedMaskedLM(Servable):
 
     def answer(self, features):
         """Converts features int32 [B, S] to the outputs for each [MASK]; see the class."""
+        numbers = self.compute_numbers(features)
+        pieces = self.tokenizer.convert_ids_to_tokens(numbers["piece_ids"])
+        is_real = _find_real(numbers["piece_ids"], numbers["num_masks"])
+        return {"pieces": tf.where(is_real, pieces, ""), **numbers}
+
+    def compute_numbers(self, features):
+        """Computes the outputs of the class for each [MASK], without strings."""
         masked = features["input_ids"] == self.tokenizer.mask_id
         num_masks = tf.reduce_sum(tf.cast(masked, tf.int32), axis=1)
         if self.static_length:
@@ -58,16 +65,15 @@ class ServedMaskedLM(Servable):
         positions = tf.math.top_k(tf.where(masked, tf.size(columns) - columns, 0), most).indices
         outputs = self.model({**features, "masked_lm_positions": positions})
         best, ids = self._best(outputs["masked_lm_logits"])  # [B, M, V] -> [B, M, k]
-        is_real = (tf.range(most) < num_masks[:, tf.newaxis])[..., tf.newaxis]
-        answer = {
-            "pieces": tf.where(is_real, self.tokenizer.convert_ids_to_tokens(ids), ""),
+        is_real = _find_real(ids, num_masks)
+        numbers = {
             "piece_ids": tf.where(is_real, ids, self.tokenizer.pad_id),
             "probabilities": tf.where(is_real, best, 0.0),
             "num_masks": num_masks,
         }
         if self._gives_is_next:
-            answer["is_next"] = tf.nn.softmax(outputs["next_sentence_logits"])[:, 0]
-        return answer
+            numbers["is_next"] = tf.nn.softmax(outputs["next_sentence_logits"])[:, 0]
+        return numbers
 
     def compute_outputs(self, features):
         encoded = self.model.encoder(features)
@@ -94,3 +100,8 @@ class ServedMaskedLM(Servable):
         return tf.math.top_k(
             tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size], self.metadata.top_k
         )
+
+
+def _find_real(ids, num_masks):
+    """Returns which of ids [B, M, k] belong to a mask, for num_masks [B]: bool [B, M, 1]."""
+    return (tf.range(tf.shape(ids)[1]) < num_masks[:, tf.newaxis])[..., tf.newaxis]

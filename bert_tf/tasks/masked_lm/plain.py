@@ -27,13 +27,8 @@ def answer(metadata, tokenizer, buckets, *texts):
     piece_ids = np.full(shape, tokenizer.pad_id, np.int32)
     probabilities = np.zeros(shape, np.float32)
     pieces = np.full(shape, b"", object)
-    vectors = [
-        output["sequence_output"][position]
-        for output, row in zip(outputs, positions, strict=True)
-        for position in row
-    ]
-    if vectors:
-        best = buckets.run_head(np.array(vectors))
+    best = _find_best(buckets, outputs, positions)
+    if best:
         is_real = np.arange(shape[1]) < counts[:, np.newaxis]
         piece_ids[is_real] = best["piece_ids"]
         probabilities[is_real] = best["probabilities"]
@@ -47,10 +42,35 @@ def answer(metadata, tokenizer, buckets, *texts):
         "num_masks": counts,
         "was_cut": were_cut(rows),
     }
-    if metadata.next_sentence and metadata.pairs:
+    if metadata.next_sentence and metadata.pairs and not buckets.has_head:
+        response["is_next"] = stack([output["is_next"] for output in outputs], [])
+    elif metadata.next_sentence and metadata.pairs:
         logits = stack([output["next_sentence_logits"] for output in outputs], [2])
         response["is_next"] = softmax(logits)[:, 0]
     return response
+
+
+def _find_best(buckets, outputs, positions):
+    """Returns "piece_ids" and "probabilities" [N, k] of all masks, a dict; {} without a mask.
+
+    `positions`: Lists of the masks' positions in each row of the outputs.
+    """
+    if not any(positions):
+        return {}
+    if buckets.has_head:
+        vectors = [
+            output["sequence_output"][position]
+            for output, row in zip(outputs, positions, strict=True)
+            for position in row
+        ]
+        return buckets.run_head(np.array(vectors))
+    # The graph contains the head, and each row's masks are first in its outputs.
+    return {
+        name: np.concatenate(
+            [output[name][: len(row)] for output, row in zip(outputs, positions, strict=True)]
+        )
+        for name in ("piece_ids", "probabilities")
+    }
 
 
 def _tokenize(tokenizer, text):

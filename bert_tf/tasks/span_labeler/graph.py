@@ -242,12 +242,12 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     )
     most_windows = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
     scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), most_windows * pairs])
-    scores, places = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
-    window = tf.minimum(places // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
+    scores, indices = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
+    window = tf.minimum(indices // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
     window += by_context.row_starts()[:, tf.newaxis]  # [B, K]
     to_piece = tf.gather(windows.starts, window) + ids.row_starts()[:, tf.newaxis]
-    start = places % pairs // tf.cast(num_positions, tf.int64)
-    end = places % tf.cast(num_positions, tf.int64)
+    start = indices % pairs // tf.cast(num_positions, tf.int64)
+    end = indices % tf.cast(num_positions, tf.int64)
     first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
     last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
     return RankedSpans(

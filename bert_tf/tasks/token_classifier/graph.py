@@ -49,10 +49,10 @@ class ServedTokenClassifier(Servable):
             + pieces.row_starts()
             - tf.gather(pieces.row_starts(), tf.gather(windows.starts, window))
         )
-        places = tf.stack([window, tf.where(is_tagged, first, 0)], axis=1)
-        tags = tf.where(is_tagged, tf.gather_nd(answer["tags"], places), "")
+        indices = tf.stack([window, tf.where(is_tagged, first, 0)], axis=1)
+        tags = tf.where(is_tagged, tf.gather_nd(answer["tags"], indices), "")
         scores = tf.where(
-            is_tagged, tf.gather_nd(tf.reduce_max(answer["probabilities"], axis=-1), places), 0.0
+            is_tagged, tf.gather_nd(tf.reduce_max(answer["probabilities"], axis=-1), indices), 0.0
         )
         is_cut = words.with_values(tf.cast(~is_tagged | tf.gather(was_cut, window), tf.int64))
         was_cut = ragged.sum_rows(is_cut) > 0

@@ -51,13 +51,16 @@ def factorize(tensors, config, size):
     """
     if config.embedding_size:
         raise InputError(
-            f"`embedding_size`={size}: the word embeddings of the model are already factorized, "
-            f"to size {config.embedding_size}"
+            "the word embeddings of the model are already factorized, to size "
+            f"{config.embedding_size}",
+            "embedding_size",
+            size,
         )
     if not 1 <= size < config.hidden_size:
         raise InputError(
-            f"`embedding_size`={size}: must be at least 1 and less than hidden_size, "
-            f"{config.hidden_size}"
+            f"must be at least 1 and less than hidden_size, {config.hidden_size}",
+            "embedding_size",
+            size,
         )
     table = tensors[WORD_EMBEDDINGS].read().astype(np.float64)
     # Uses [H, H] instead of [V, H]: squares of the singular values and right singular vectors, in

@@ -7,6 +7,7 @@ An objective defines the instances of a corpus (`pairs`, `crosses_documents`), t
 
 import dataclasses
 
+from bert_tf.cli.rules import Needs, NotWith, equals
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep import records
@@ -15,7 +16,9 @@ from data_prep.pretraining.instances import masking
 NUM_SPECIAL = 3  # [CLS], [SEP], [SEP].
 MAX_SEQ_LENGTH = (1 << 16) - 1  # Mask positions are stored as uint16.
 MASKINGS = ("static", "dynamic")
-NO_MASKS = "objective=left_to_right"  # Condition with which the settings of masks have no effect.
+NO_MASKS = equals(
+    "objective", "left_to_right"
+)  # Condition with which the settings of masks have no effect.
 SHORT_SEQ_PROB = 0.1
 
 
@@ -85,7 +88,7 @@ class InstanceSettings(Settings):
         "the same value for training.",
         lower=1,
         upper=MAX_SEQ_LENGTH,
-        not_with=NO_MASKS,
+        rules=[NotWith(NO_MASKS)],
     )
     dupe_factor: int | None = setting(
         None,
@@ -98,7 +101,7 @@ class InstanceSettings(Settings):
         "Fraction of the tokens of a record to mask, at least one token.",
         lower=0,
         upper=1,
-        not_with=NO_MASKS,
+        rules=[NotWith(NO_MASKS)],
     )
     short_seq_prob: float = setting(
         SHORT_SEQ_PROB,
@@ -108,21 +111,21 @@ class InstanceSettings(Settings):
         upper=1,
     )
     do_whole_word_mask: bool = setting(
-        False, "Mask whole words instead of single tokens.", not_with=NO_MASKS
+        False, "Mask whole words instead of single tokens.", rules=[NotWith(NO_MASKS)]
     )
     mask_fraction: float = setting(
         masking.MASK_FRACTION,
         "Fraction of the masked tokens that become [MASK].",
         lower=0,
         upper=1,
-        not_with=NO_MASKS,
+        rules=[NotWith(NO_MASKS)],
     )
     random_fraction: float = setting(
         masking.RANDOM_FRACTION,
         "Fraction of the masked tokens that become a random token. The rest stays unchanged.",
         lower=0,
         upper=1,
-        not_with=NO_MASKS,
+        rules=[NotWith(NO_MASKS)],
     )
     masking: str = setting(
         "static",
@@ -131,7 +134,7 @@ class InstanceSettings(Settings):
         "`max_predictions_per_seq`, `masked_lm_prob`, `do_whole_word_mask`, `mask_fraction`, and "
         "`random_fraction` for training.",
         choices=MASKINGS,
-        not_with=NO_MASKS,
+        rules=[NotWith(NO_MASKS)],
     )
     objective: str = setting(
         "sentence_pairs",
@@ -154,15 +157,16 @@ class InstanceSettings(Settings):
         "training.",
         lower=1,
         upper=255,
-        needs="pack_sequences",
+        rules=[Needs("pack_sequences")],
     )
 
     def check(self):
         """See Settings."""
         if self.short_seq_prob != SHORT_SEQ_PROB and not self.objective_spec.pairs:
             raise InputError(
-                f"`short_seq_prob`={self.short_seq_prob}: cannot be combined with "
-                f"`objective`={self.objective}"
+                f"cannot be combined with `objective`={self.objective}",
+                "short_seq_prob",
+                self.short_seq_prob,
             )
         masking.check_fractions(self.mask_fraction, self.random_fraction)
 

@@ -225,8 +225,8 @@ def get_final_text(tokens, original, do_lower_case, strip_accents=None):
     if start < 0 or not answer:
         _log.info("answer not found, using its complete words: %r in %r", answer, original)
         return original
-    places = [place for place, character in enumerate(original) if character != " "]
-    if len(places) != len(spaced) - spaced.count(" "):
+    offsets = [offset for offset, character in enumerate(original) if character != " "]
+    if len(offsets) != len(spaced) - spaced.count(" "):
         _log.info(
             "tokenization changes the length, using complete words for the answer: %r in %r",
             answer,
@@ -235,7 +235,7 @@ def get_final_text(tokens, original, do_lower_case, strip_accents=None):
         return original
     first = start - spaced.count(" ", 0, start)
     last = first + len(answer) - answer.count(" ") - 1
-    return original[places[first] : places[last] + 1]
+    return original[offsets[first] : offsets[last] + 1]
 
 
 def _group_by_example(features, start_logits, end_logits):

@@ -78,26 +78,26 @@ def read_examples(path, is_training, version_2_with_negative, counts=None):
     Raises:
       InputError: If the file is not JSON in SQuAD format, if a training question does not have
         exactly one answer, if two prediction questions have the same ID, or if there are no
-        questions. The message names the place.
+        questions. The message names the location.
       OSError: If the file cannot be read.
     """
     examples = []
     counts = collections.Counter() if counts is None else counts
-    for place, context, question in _read_questions(path):
+    for where, context, question in _read_questions(path):
         answers = question.get("answers")
         if answers is not None:
             answers = tuple(
-                _get_field(answer, "text", str, f"{place}.answers[{index}]")
-                for index, answer in enumerate(_get_field(question, "answers", list, place))
+                _get_field(answer, "text", str, f"{where}.answers[{index}]")
+                for index, answer in enumerate(_get_field(question, "answers", list, where))
             )
         example = Example(
-            str(_get_field(question, "id", (str, int), place)),
-            _get_field(question, "question", str, place),
+            str(_get_field(question, "id", (str, int), where)),
+            _get_field(question, "question", str, where),
             context,
             answers=answers,
         )
         if is_training:
-            example = _add_answer(example, question, place, version_2_with_negative)
+            example = _add_answer(example, question, where, version_2_with_negative)
             if example is None:
                 counts["not_found"] += 1
                 continue
@@ -117,24 +117,24 @@ def read_examples(path, is_training, version_2_with_negative, counts=None):
 
 
 def _read_questions(path):
-    """Yields (place in the file, context, question as a dict)."""
+    """Yields (location in the file, context, question as a dict)."""
     if is_row_file(path):
         yield from _read_question_rows(path)
         return
     content = tables.read_json(path)
     for article_index, article in enumerate(_get_field(content, "data", list, path)):
-        article_place = f"{path}: data[{article_index}]"
+        in_article = f"{path}: data[{article_index}]"
         for paragraph_index, paragraph in enumerate(
-            _get_field(article, "paragraphs", list, article_place)
+            _get_field(article, "paragraphs", list, in_article)
         ):
-            place = f"{article_place}.paragraphs[{paragraph_index}]"
-            context = _get_field(paragraph, "context", str, place)
-            for index, question in enumerate(_get_field(paragraph, "qas", list, place)):
+            where = f"{in_article}.paragraphs[{paragraph_index}]"
+            context = _get_field(paragraph, "context", str, where)
+            for index, question in enumerate(_get_field(paragraph, "qas", list, where)):
                 if not isinstance(question, dict):
                     raise InputError(
-                        f"{place}.qas[{index}]: must be an object with the keys id and question"
+                        f"{where}.qas[{index}]: must be an object with the keys id and question"
                     )
-                yield f"{place}.qas[{index}]", context, question
+                yield f"{where}.qas[{index}]", context, question
 
 
 def is_row_file(path):
@@ -148,42 +148,42 @@ def is_row_file(path):
 def _read_question_rows(path):
     """Yields (row in the file, context, question as a dict) of a file with a row per question."""
     for number, row in tables.read_records(path):
-        place = f"{path}:{number}"
+        where = f"{path}:{number}"
         answers = row.get("answers")
         question = {name: row.get(name) for name in ("id", "question")}
         if answers is not None:
             if not isinstance(answers, dict):
-                raise InputError(f"{place}: answers is {answers!r:.60}; must be an object of lists")
-            texts = _get_field(answers, "text", list, f"{place}: answers")
-            starts = _get_field(answers, "answer_start", list, f"{place}: answers")
+                raise InputError(f"{where}: answers is {answers!r:.60}; must be an object of lists")
+            texts = _get_field(answers, "text", list, f"{where}: answers")
+            starts = _get_field(answers, "answer_start", list, f"{where}: answers")
             if len(texts) != len(starts):
                 raise InputError(
-                    f"{place}: answers have {len(texts)} texts, but {len(starts)} positions"
+                    f"{where}: answers have {len(texts)} texts, but {len(starts)} positions"
                 )
             question["answers"] = [
                 {"text": text, "answer_start": start}
                 for text, start in zip(texts, starts, strict=True)
             ]
             question["is_impossible"] = not texts
-        yield place, _get_field(row, "context", str, place), question
+        yield where, _get_field(row, "context", str, where), question
 
 
-def _get_field(mapping, name, kind, place):
+def _get_field(mapping, name, kind, where):
     value = mapping.get(name) if isinstance(mapping, dict) else None
     if not isinstance(value, kind):
-        raise InputError(f"{place}: requires {name!r}, {_KINDS[kind]}, as in SQuAD files")
+        raise InputError(f"{where}: requires {name!r}, {_KINDS[kind]}, as in SQuAD files")
     return value
 
 
-def _add_answer(example, question, place, version_2_with_negative):
+def _add_answer(example, question, where, version_2_with_negative):
     """Returns the example with its answer for training, or None if the context lacks the answer."""
     if version_2_with_negative:
         if "is_impossible" not in question:
             raise InputError(
-                f"{place}: has no 'is_impossible', so it is not in SQuAD 2.0 format; unset "
+                f"{where}: has no 'is_impossible', so it is not in SQuAD 2.0 format; unset "
                 "`version_2_with_negative`"
             )
-        if _get_field(question, "is_impossible", bool, place):
+        if _get_field(question, "is_impossible", bool, where):
             return dataclasses.replace(
                 example, orig_answer_text="", start_position=-1, end_position=-1, is_impossible=True
             )
@@ -196,11 +196,11 @@ def _add_answer(example, question, place, version_2_with_negative):
                 "`version_2_with_negative`"
             )
         raise InputError(
-            f"{place}: has {num_answers} answers, but training requires exactly 1 per "
+            f"{where}: has {num_answers} answers, but training requires exactly 1 per "
             f"question{hint}"
         )
     text = example.answers[0]
-    start = _get_field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")
+    start = _get_field(question["answers"][0], "answer_start", int, f"{where}.answers[0]")
     words = _find_answer_words(example.context, text, start)
     return words and dataclasses.replace(
         example, orig_answer_text=text, start_position=words[0], end_position=words[1]

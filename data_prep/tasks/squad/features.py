@@ -148,12 +148,13 @@ def check_lengths(max_seq_length, doc_stride, max_query_length):
     """Raises InputError, with the flag, if contexts of these lengths cannot be divided."""
     if max_seq_length <= max_query_length + 3:
         raise InputError(
-            f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, "
-            f"which is {max_query_length + 3}, so that some context fits after the longest "
-            "question"
+            f"must be greater than `max_query_length` + 3, which is {max_query_length + 3}, so "
+            "that some context fits after the longest question",
+            "max_seq_length",
+            max_seq_length,
         )
     if doc_stride < 1:
-        raise InputError(f"`doc_stride`={doc_stride}: must be at least 1")
+        raise InputError("must be at least 1", "doc_stride", doc_stride)
 
 
 def record_features(max_seq_length, is_training):

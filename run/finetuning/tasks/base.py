@@ -32,7 +32,7 @@ class Task(abc.ABC):
       metric: str. Name in the result of `score` that weights and runs are compared by; higher is
         better.
       loss: The `bert_tf.losses.TotalLoss` of the model's outputs.
-      logits_loss: Key in `bert_tf.techniques.distillation.LOGITS_LOSSES` of the distillation loss.
+      logits_loss: Key in `bert_tf.techniques.distillation_losses.LOGITS_LOSSES`.
       evaluates_predictions: bool. Whether evaluation and prediction use the same file, in one pass.
       folder: Path of the directory for results and training data.
       features: Dict of split ("train", "dev", "test") to dict of arrays [n, ...], for the splits in
@@ -97,11 +97,11 @@ class Task(abc.ABC):
 
         The model is from bert_tf.models.
         """
-        return SERVABLES[self.data.Settings.kind].create_model(encoder, metadata)
+        return SERVABLES[self.data.settings_class.kind].create_model(encoder, metadata)
 
     @property
     def _kind(self):
-        return KINDS[self.data.Settings.kind]
+        return KINDS[self.data.settings_class.kind]
 
     def needs(self, variable):
         """Returns whether predictions depend on the variable with this name."""

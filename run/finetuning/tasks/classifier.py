@@ -20,7 +20,7 @@ class ClassifierTask(Task):
     """See Task."""
 
     data_class = ClassifierData
-    kind = ClassifierData.Settings.kind
+    kind = ClassifierData.settings_class.kind
 
     @property
     def _dataset(self):
@@ -83,7 +83,7 @@ class ClassifierTask(Task):
     def decisions(self, outputs):
         """Returns the label, the labels, or the number of each row.
 
-        Numbers are rounded to two decimal places.
+        Numbers are rounded to two digits after the decimal point.
         """
         predictions = glue_scores.to_predictions(outputs["logits"], *self._label_kind)
         return (predictions.round(2) if self._dataset.regression else predictions).tolist()

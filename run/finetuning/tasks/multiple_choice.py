@@ -16,7 +16,7 @@ class MultipleChoiceTask(Task):
     """See Task."""
 
     data_class = MultipleChoiceData
-    kind = MultipleChoiceData.Settings.kind
+    kind = MultipleChoiceData.settings_class.kind
     metric = "eval_accuracy"
     loss = losses.classification_loss
     logits_loss = "softmax"

@@ -32,7 +32,7 @@ class SpanLabelerTask(Task):
     """See Task. The same file is used for evaluation and prediction."""
 
     data_class = SpanLabelerData
-    kind = SpanLabelerData.Settings.kind
+    kind = SpanLabelerData.settings_class.kind
     metric = "eval_f1"
     logits_loss = "spans"
     evaluates_predictions = True
@@ -209,7 +209,7 @@ class SpanLabelerTask(Task):
             squad_scores.check_answers(self._examples, task.version_2_with_negative)
         except InputError as error:
             if is_needed:
-                raise InputError(f"`predict_file`={task.predict_file}: {error}") from error
+                raise InputError(str(error), "predict_file", task.predict_file) from error
             warn(f"{task.predict_file}: not evaluated: {error}")
             return False
         return True

@@ -21,7 +21,7 @@ class TokenClassifierTask(Task):
     """See Task."""
 
     data_class = TokenClassifierData
-    kind = TokenClassifierData.Settings.kind
+    kind = TokenClassifierData.settings_class.kind
     loss = losses.token_classification_loss
     logits_loss = "tokens"
 

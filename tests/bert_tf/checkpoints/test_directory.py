@@ -230,3 +230,26 @@ def test_the_origin_of_contributing(monkeypatch, reference, tmp_path, reference_
     assert converted.keys() == expected.keys()
     for name, tensor in expected.items():
         np.testing.assert_array_equal(converted[name].read(), tensor.read())
+
+
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        (
+            "google/bert-mini",
+            "to download a model: hf download google/bert-mini --local-dir bert-m",
+        ),
+        ("bert-base-cased", "to download a model: hf download google-bert/bert-base-cased --local"),
+        ("runs/mprc", "did you mean runs/mrpc?"),
+        ("runs/mrpc/ckpt-20", "did you mean runs/mrpc/ckpt-200?"),
+        ("runs/other", "check the path"),
+        ("/nowhere/mrpc", "check the path"),
+    ],
+)
+def test_advice_for_a_path_that_does_not_exist(tmp_path, monkeypatch, path, advice):
+    (tmp_path / "runs" / "mrpc").mkdir(parents=True)
+    (tmp_path / "runs" / "mrpc" / "ckpt-200.index").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        ModelDirectory.open(path).check_exists("init_checkpoint")
+    assert str(caught.value).startswith(f"`init_checkpoint`={path}: does not exist; {advice}")

@@ -174,3 +174,11 @@ def test_vocabularies_that_are_not_supported(written, model, message):
     with pytest.raises(InputError, match=message) as caught:
         to_vocab_txt(path)
     assert str(caught.value).startswith(path)
+
+
+def test_messages_name_the_tokenizer_json_instead_of_its_temporary_copy(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    pieces = {piece: number for number, piece in enumerate([*PIECES[:4], "a"])}
+    path.write_text(json.dumps({"model": WORDPIECE | {"vocab": pieces}}))
+    with pytest.raises(InputError, match=rf"^{path}: has no line \[MASK\] among its 5 lines"):
+        read_vocabulary(to_vocab_txt(str(path)))

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.cli import paths, roles
+from bert_tf.cli.rules import Required, any_of
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from tests.remote_folders import new_folder, put
@@ -179,10 +180,14 @@ class Paths(Settings):
     outer_settings: ClassVar = ("unknown",)
 
     do_train: bool = setting(False, "Train.")
-    task: str | None = setting(None, "Task.", required=True)
-    train_file: str | None = setting(None, "File.", required="do_train", role=roles.INPUT_FILE)
+    task: str | None = setting(None, "Task.", rules=[Required()])
+    train_file: str | None = setting(
+        None, "File.", rules=[Required(when="do_train")], role=roles.INPUT_FILE
+    )
     model: str | None = setting(None, "Folder.", role=roles.INPUT)
-    dev_file: str | None = setting(None, "File.", required="run without model or unknown")
+    dev_file: str | None = setting(
+        None, "File.", rules=[Required(when="run", unless=any_of("model", "unknown"))]
+    )
     run: str | None = setting(None, "Folder.", role=roles.RUN_FOLDER)
     output_file: str | None = setting(None, "File.", role=roles.OUTPUT_FILE)
 

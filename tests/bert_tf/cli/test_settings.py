@@ -9,7 +9,8 @@ import pytest
 from absl import flags as absl_flags
 
 from bert_tf.cli import flags, usage
-from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.cli.rules import Needs, NotWith, Required, any_of, describe, equals
+from bert_tf.cli.settings import LARGEST_SEED, Settings, check_rules, setting
 from bert_tf.errors import InputError
 from tests import reference_page
 
@@ -33,11 +34,20 @@ class Toy(Settings):
 class Chest(Settings):
     chest_size: int = setting(2, "Toys.", lower=1)
     chest_train: bool = setting(False, "Train.")
-    chest_steps: int | None = setting(None, "Steps.", needs=("chest_train", "toy_kind=fancy"))
-    chest_search: bool = setting(
-        False, "Search.", not_with=("toy_rate; set `toy_rates`", "toy_seed or toy_shift")
+    chest_steps: int | None = setting(
+        None, "Steps.", rules=[Needs("chest_train"), Needs(equals("toy_kind", "fancy"))]
     )
-    chest_rates: tuple[float, ...] = setting((1.0,), "Rates.", needs="chest_search or chest_steps")
+    chest_search: bool = setting(
+        False,
+        "Search.",
+        rules=[
+            NotWith("toy_rate", advice="set `toy_rates`"),
+            NotWith(any_of("toy_seed", "toy_shift")),
+        ],
+    )
+    chest_rates: tuple[float, ...] = setting(
+        (1.0,), "Rates.", rules=[Needs(any_of("chest_search", "chest_steps"))]
+    )
     toy: Toy = dataclasses.field(default_factory=lambda: Toy(toy_count=7))
 
     def check(self):
@@ -102,9 +112,29 @@ def test_checks_of_a_class():
     ],
 )
 def test_rules(values, message):
+    settings = Chest(**values)  # Only the values of a job, which are complete, must obey the rules.
     with pytest.raises(InputError) as caught:
-        Chest(**values)
+        check_rules(settings)
     assert str(caught.value) == message
+
+
+def test_only_recipes_set_other_settings():
+    precision = setting("float32", "Type.", choices={"float32": "float32", "tf32": "mixed"})
+    assert precision.metadata["choices"] == ("float32", "tf32")
+    assert precision.metadata["recipes"] is None
+    recipe = setting(None, "Recipe.", recipes={"small": {"toy_count": 1}})
+    assert recipe.metadata["choices"] == ("small",)
+    assert recipe.metadata["recipes"] == {"small": {"toy_count": 1}}
+
+
+def test_help_names_what_a_setting_requires():
+    texts = {field.name: describe(field) for field in dataclasses.fields(Chest) if field.metadata}
+    assert texts["chest_steps"] == "Steps. Requires `chest_train` and `toy_kind`=fancy."
+    assert texts["chest_rates"] == "Rates. Requires `chest_search` or `chest_steps`."
+    assert texts["chest_search"] == "Search."
+    assert "Steps. Requires --chest_train and --toy_kind=fancy" in usage.write_help(
+        "Toys.", Chest(), is_full=True
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +148,7 @@ class Distillation(Settings):
 def test_a_group_that_requires_a_setting():
     assert Distillation(True, Toy(2)).names("toy") >= {"toy_count", "toy_rate"}
     with pytest.raises(InputError, match=r"^`toy_count`=2: requires `distill`$"):
-        Distillation(toy=Toy(2))
+        check_rules(Distillation(toy=Toy(2)))
 
 
 @pytest.fixture
@@ -201,7 +231,7 @@ class Rare(Settings):
     rare = True
 
     odd: int = setting(3, "Number of odd things.")
-    path: str | None = setting(None, "Path of the output. It must not exist.", required=True)
+    path: str | None = setting(None, "Path of the output. It must not exist.", rules=[Required()])
 
 
 @dataclasses.dataclass(frozen=True)

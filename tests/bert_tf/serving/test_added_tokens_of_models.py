@@ -43,6 +43,8 @@ def test_checkpoint_saved_model_and_litert_file_agree(servable, tmp_path):
     path, _ = saved_model.save(servable, str(tmp_path / "served"))
     np.testing.assert_allclose(predict(path), expected, atol=1e-6)
     assert (pathlib.Path(path) / "assets" / TOKENIZER_CONFIG_NAME).exists()
+    tokenizer = BertTokenizer.from_pretrained(pathlib.Path(path) / "assets")
+    assert tokenizer.added_tokens == servable.tokenizer.added_tokens
     file = tmp_path / "model.tflite"
     file.write_bytes(litert.convert(servable, lengths=(8,), batch_sizes=(1,)))
     np.testing.assert_allclose(predict(file), expected, atol=1e-5)

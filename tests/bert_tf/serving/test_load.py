@@ -90,7 +90,7 @@ def test_responses_of_all_formats_are_equal(load, get_path, name):
 def test_embeddings_are_the_mean_of_the_last_layer(load, name, kind):
     """The models of all tasks have the same encoder."""
     outputs = load("encoder")(text=TEXTS)
-    mask = outputs["input_mask"][..., np.newaxis]
+    mask = outputs["token_mask"][..., np.newaxis]
     expected = (outputs["sequence_output"] * mask).sum(axis=1) / mask.sum(axis=1)
     embeddings = load(name, kind).encode(TEXTS, batch_size=3)
     assert embeddings.dtype == np.float32

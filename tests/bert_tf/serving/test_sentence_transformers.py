@@ -95,7 +95,7 @@ def test_embeddings(written, pooling, name, normalize):
     answer = model(text=TEXTS)
     np.testing.assert_allclose(answer["sentence_embedding"], expected, atol=1e-5)
     np.testing.assert_allclose(
-        [row["vector"] for row in model.predict(text=TEXTS)], expected, atol=1e-5
+        [row["sentence_embedding"] for row in model.predict(text=TEXTS)], expected, atol=1e-5
     )
 
 
@@ -124,6 +124,10 @@ def test_exports(written, tmp_path, pooling):
         assert answer["was_cut"].tolist() == [False, True, False, False]
         np.testing.assert_allclose(answer["sentence_embedding"][[0, 2, 3]], expected, atol=1e-5)
         np.testing.assert_allclose(model.encode(TEXTS[:1] + TEXTS[2:]), expected, atol=1e-5)
+        rows = model.predict(text=TEXTS[:1] + TEXTS[2:])
+        np.testing.assert_allclose(
+            [row["sentence_embedding"] for row in rows], expected, rtol=0, atol=1e-5
+        )
         assert model(text=[])["sentence_embedding"].shape == (0, 12)
 
 

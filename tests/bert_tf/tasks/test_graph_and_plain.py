@@ -57,7 +57,8 @@ CASES = {
     ),
     "multiple choice": ("choice", {}),
     "encoder": ("encoder", {}),
-    "encoder without a pooler": ("encoder", {"has_pooler": False}),
+    "encoder, pooler": ("encoder", {"sentence_pooling": "pooler"}),
+    "encoder, first elements": ("encoder", {"truncate_dim": 5}),
     "encoder of pairs, mean": (
         "encoder",
         {"pairs": True, "sentence_pooling": "mean", "normalize": True},

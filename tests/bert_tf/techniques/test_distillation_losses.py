@@ -13,7 +13,7 @@ from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.layers import Projection, WeightInitializer
-from bert_tf.techniques.distillation import (
+from bert_tf.techniques.distillation_losses import (
     STUDENT,
     TEACHER,
     DistilledModel,

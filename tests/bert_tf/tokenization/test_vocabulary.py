@@ -127,7 +127,7 @@ def test_casing_of_published_models(checkpoint, expected):
             continue
         with pytest.raises(
             InputError,
-            match=rf"`do_lower_case`={lower_case} conflicts with "
+            match=rf"`do_lower_case`={lower_case}: conflicts with "
             rf"{checkpoint}: .* set `do_lower_case`={expected}",
         ):
             check_casing(lower_case, checkpoint)

@@ -4,7 +4,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
-from data_prep.tasks.classifier import ClassifierData, Settings
+from data_prep.tasks.classifier import ClassifierData, ClassifierSettings
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from data_prep.tasks.classifier import ClassifierData, Settings
 )
 def test_number_of_labels_of_an_unnamed_model(tmp_path, write, model_labels, message):
     write("train.tsv", "text\tlabel\nx\tb\ny\ta\nz\tc\n")
-    settings = Settings(task_name="custom", data_dir=str(tmp_path))
+    settings = ClassifierSettings(task_name="custom", data_dir=str(tmp_path))
     model = TaskMetadata("classifier", None, None, model_labels)
     if message:
         with pytest.raises(
@@ -39,11 +39,11 @@ def test_the_format_of_sick_depends_on_the_files(tmp_path, write):
             "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
             f"3\ta {number}\tb\t{number}\tNEUTRAL\n",
         )
-    data = ClassifierData(Settings(task_name="SICK-R", data_dir=str(tmp_path)), 7)
+    data = ClassifierData(ClassifierSettings(task_name="SICK-R", data_dir=str(tmp_path)), 7)
     assert [data.examples(split).labels.tolist() for split in ("train", "dev")] == [[1.5], [2.5]]
     assert (data.dataset.name, data.examples("test").text_a) == ("sick_r", ["a 3.5"])
     assert data.metadata_fields == {"labels": (), "pairs": True, "multi_label": False}
-    data = ClassifierData(Settings(task_name="sick_e", data_dir=str(tmp_path)), 7)
+    data = ClassifierData(ClassifierSettings(task_name="sick_e", data_dir=str(tmp_path)), 7)
     assert data.examples("dev").labels.tolist() == [2]
 
 
@@ -53,7 +53,7 @@ def test_notes_on_rows(tmp_path, write, make_tokenizer, capsys):
         "3\t1\t2\ta\n4\t1\t2\ta\tb\t0\n5\t1\t2\t\tb\xff\t1"
     )
     write("train.tsv", rows.encode("latin-1"))
-    ClassifierData(Settings(task_name="qqp", data_dir=str(tmp_path)), 7).read(
+    ClassifierData(ClassifierSettings(task_name="qqp", data_dir=str(tmp_path)), 7).read(
         "train", make_tokenizer("a", "b")
     )
     assert capsys.readouterr().err.splitlines()[-3:] == [

@@ -5,7 +5,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from data_prep.tasks import data_file
-from data_prep.tasks.classifier import ClassifierData, Settings
+from data_prep.tasks.classifier import ClassifierData, ClassifierSettings
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_development_rows_have_the_same_fraction_of_each_label():
 
 
 def make_data(path, **settings):
-    return ClassifierData(Settings(data_file=path, **settings), 16)
+    return ClassifierData(ClassifierSettings(data_file=path, **settings), 16)
 
 
 def test_a_file_is_split(write, capsys):
@@ -127,9 +127,11 @@ def test_a_directory_without_files(tmp_path):
             InputError,
             match=f"^`data_dir`={tmp_path}: contains no {names}; for one file of your own ",
         ):
-            ClassifierData(Settings(task_name=task_name, data_dir=str(tmp_path)), 16).examples(
-                "train"
-            )
+            ClassifierData(
+                ClassifierSettings(task_name=task_name, data_dir=str(tmp_path)), 16
+            ).examples("train")
     (tmp_path / "train.tsv").write_text("text\tlabel\na\t0\nb\t1\n")
     with pytest.raises(InputError, match=f"^`data_dir`={tmp_path}: contains no test.tsv$"):
-        ClassifierData(Settings(task_name="custom", data_dir=str(tmp_path)), 16).examples("test")
+        ClassifierData(ClassifierSettings(task_name="custom", data_dir=str(tmp_path)), 16).examples(
+            "test"
+        )

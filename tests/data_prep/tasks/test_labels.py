@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks.classifier import ClassifierData, Settings
+from data_prep.tasks.classifier import ClassifierData, ClassifierSettings
 from data_prep.tasks.custom_files import create_custom_task
 from data_prep.tasks.datasets import read_examples
 from data_prep.tasks.labels import IndicatorLabels, ListedLabels
@@ -29,7 +29,9 @@ def test_lists_of_doccano():
 
 
 def test_the_first_line_lists_the_labels(capsys):
-    data = ClassifierData(Settings(data_file=str(FOLDER / "list_labels_doccano.jsonl")), 16)
+    data = ClassifierData(
+        ClassifierSettings(data_file=str(FOLDER / "list_labels_doccano.jsonl")), 16
+    )
     counts = np.concatenate([data.examples(split).labels for split in ("train", "dev")]).sum(axis=0)
     assert (
         capsys.readouterr()
@@ -86,7 +88,7 @@ def test_a_column_per_label(write):
     assert (task.labels, task.label_format) == (labels, IndicatorLabels(labels))
     assert read_labels(task) == [[0, 0, 1], [0, 1, 1], [0, 0, 0]]
     data = ClassifierData(
-        Settings(data_file=path, text_a_column="comment_text", label_column=columns), 16
+        ClassifierSettings(data_file=path, text_a_column="comment_text", label_column=columns), 16
     )
     assert data.resolved_settings.label_column == "threat,toxic,obscene"
     task = create_custom_task("", "comment_text", label="toxic,mild", file=path)
@@ -122,7 +124,7 @@ def test_labels_with_other_digits_are_shown(tmp_path, write):
 
 
 def test_balanced_weights_require_one_label_per_row():
-    settings = Settings(
+    settings = ClassifierSettings(
         data_file=str(FOLDER / "list_labels_doccano.jsonl"), class_weights="balanced"
     )
     with pytest.raises(InputError, match=r"^`class_weights`=balanced: requires one label per row"):
@@ -149,8 +151,8 @@ def test_a_file_without_a_header_says_so():
         match=r"which column has the texts\? .*; the first row looks like data: if the file has no "
         r"header, name its columns, for example `columns`=text,label$",
     ):
-        ClassifierData(Settings(data_file=path), 16)
-    data = ClassifierData(Settings(data_file=path, columns=("text", "label")), 16)
+        ClassifierData(ClassifierSettings(data_file=path), 16)
+    data = ClassifierData(ClassifierSettings(data_file=path, columns=("text", "label")), 16)
     assert data.dataset.labels == ("0", "1", "2")
     assert "the plot was dreadful" in data.examples("train").text_a + data.examples("dev").text_a
 
@@ -169,7 +171,7 @@ def test_two_columns_of_one_name(write):
 @pytest.mark.parametrize("name", ["json_array.json", "reviews.csv.gz", "reviews.csv"])
 def test_files_of_today(name):
     """They have 60 rows with two labels."""
-    data = ClassifierData(Settings(data_file=str(FOLDER / name)), 16)
+    data = ClassifierData(ClassifierSettings(data_file=str(FOLDER / name)), 16)
     assert len(data.dataset.labels) == 2
     assert len(data.examples("train")) + len(data.examples("dev")) > 10
 

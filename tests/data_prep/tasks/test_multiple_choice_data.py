@@ -6,7 +6,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from data_prep.tasks import multiple_choice
-from data_prep.tasks.multiple_choice import MultipleChoiceData, Settings
+from data_prep.tasks.multiple_choice import MultipleChoiceData, MultipleChoiceSettings
 
 SWAG_HEADER = (
     ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
@@ -61,7 +61,9 @@ def test_answers_of_a_test_file_are_not_read(write, placeholder):
         ("swag", write("test.csv", f"sent1,sent2,ending0,ending1,label\na,b,c,d,{placeholder}\n")),
         ("race", write("test.json", article(answers=[placeholder, None]))),
     ):
-        data = MultipleChoiceData(Settings(test_file=path, dev_file=path, data_format=name), 8)
+        data = MultipleChoiceData(
+            MultipleChoiceSettings(test_file=path, dev_file=path, data_format=name), 8
+        )
         assert data.examples("test").labels is None
         with pytest.raises(InputError, match=r"(label|answer) "):
             data.examples("dev")
@@ -91,7 +93,7 @@ def test_race(write, tmp_path):
     write("train/middle/3.json", article(answers=None))
     with pytest.raises(InputError, match="contains no answers, or not for each question"):
         MultipleChoiceData(
-            Settings(dev_file=str(tmp_path / "train"), data_format="race"), 8
+            MultipleChoiceSettings(dev_file=str(tmp_path / "train"), data_format="race"), 8
         ).examples("dev")
 
 
@@ -163,9 +165,9 @@ def test_half_a_surrogate_pair_is_an_unknown_word(write, tokenizer):
     )
     questions = multiple_choice.read_race(path)
     assert "".join([*questions.guids, *questions.text_a]).encode().decode().count("\U0010ffff") == 4
-    features = MultipleChoiceData(Settings(train_file=path, data_format="race"), 8).read(
-        "train", tokenizer
-    )
+    features = MultipleChoiceData(
+        MultipleChoiceSettings(train_file=path, data_format="race"), 8
+    ).read("train", tokenizer)
     cls, unk, sep, a, c = map(tokenizer.vocabulary.index, ["[CLS]", "[UNK]", "[SEP]", "a", "c"])
     assert features["input_ids"][0, 0].tolist() == [cls, a, unk, sep, unk, c, sep, 0]
 
@@ -175,9 +177,9 @@ def test_features_by_hand(write, tokenizer, capsys):
     rows = (
         b"sent1,sent2,ending0,ending1,ending2,label\na,,b c,d,e,2\na b c d,,e f,f g e f,g\xff,1\n"
     )
-    features = MultipleChoiceData(Settings(train_file=write("train.csv", rows)), 7).read(
-        "train", tokenizer
-    )
+    features = MultipleChoiceData(
+        MultipleChoiceSettings(train_file=write("train.csv", rows)), 7
+    ).read("train", tokenizer)
     cls, sep, a, b, c, d, e, f, g = map(tokenizer.vocabulary.index, ["[CLS]", "[SEP]", *"abcdefg"])
     assert features["input_ids"].tolist() == [
         [[cls, a, sep, b, c, sep, 0], [cls, a, sep, d, sep, 0, 0], [cls, a, sep, e, sep, 0, 0]],

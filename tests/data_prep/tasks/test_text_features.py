@@ -7,7 +7,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from data_prep.tasks import text_features
-from data_prep.tasks.classifier import ClassifierData, Settings
+from data_prep.tasks.classifier import ClassifierData, ClassifierSettings
 from tests.conftest import REFERENCE
 
 
@@ -18,7 +18,9 @@ def tokenizer(make_tokenizer):
 
 def test_features_match_the_original_bert(tmp_path, reference_tokenizer):
     shutil.copy(REFERENCE / "pairs.tsv", tmp_path / "train.tsv")
-    data = ClassifierData(Settings(task_name="mrpc", data_dir=str(tmp_path)), max_seq_length=48)
+    data = ClassifierData(
+        ClassifierSettings(task_name="mrpc", data_dir=str(tmp_path)), max_seq_length=48
+    )
     features = data.read("train", reference_tokenizer)
     with np.load(REFERENCE / "pairs_features.npz") as expected:
         assert set(features) == set(expected)

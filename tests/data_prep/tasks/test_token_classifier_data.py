@@ -5,7 +5,7 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks.base import ID_FEATURES
-from data_prep.tasks.token_classifier import Settings, TokenClassifierData
+from data_prep.tasks.token_classifier import TokenClassifierData, TokenClassifierSettings
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from data_prep.tasks.token_classifier import Settings, TokenClassifierData
 )
 def test_settings_of_treebanks(settings, message):
     with pytest.raises(InputError) as error:
-        TokenClassifierData(Settings(**settings), 8).examples("train")
+        TokenClassifierData(TokenClassifierSettings(**settings), 8).examples("train")
     assert str(error.value) == message
 
 
@@ -33,7 +33,9 @@ def test_a_file_without_labels(write, make_tokenizer):
     path = write("a.txt", "a O\nb X\n\nb O\n")
     tokenizer = make_tokenizer("a", "b")
     data = TokenClassifierData(
-        Settings(train_file=path), 8, TaskMetadata("token_classifier", None, None, ("O", "X"))
+        TokenClassifierSettings(train_file=path),
+        8,
+        TaskMetadata("token_classifier", None, None, ("O", "X")),
     )
     labeled = data.read("train", tokenizer)
     found = data.read_unlabeled(path, tokenizer)

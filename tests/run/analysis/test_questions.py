@@ -11,7 +11,7 @@ from run.analysis.questions import READERS, Question, read_questions
 
 
 def read(kind, labels=(), **settings):
-    data = DATA[kind](DATA[kind].Settings(**settings), 9, TaskMetadata(kind, 9, True, labels))
+    data = DATA[kind](DATA[kind].settings_class(**settings), 9, TaskMetadata(kind, 9, True, labels))
     return list(READERS[kind](data))
 
 

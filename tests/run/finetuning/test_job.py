@@ -25,7 +25,7 @@ class Task(base.Task):
 
     kind = "classifier"
     metric = "eval_accuracy"
-    data_class = mock.Mock(return_value=mock.Mock(Settings=classifier.Settings))
+    data_class = mock.Mock(return_value=mock.Mock(settings_class=classifier.ClassifierSettings))
     read = loss = logits_loss = score = decisions = report = predict = training_files = lambda *_: (
         None
     )
@@ -35,12 +35,12 @@ class Task(base.Task):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (classifier.Settings(task_name="RTE"), {"task_name": "rte"}),
+        (classifier.ClassifierSettings(task_name="RTE"), {"task_name": "rte"}),
         *(
-            (classifier.Settings(task_name=name), {"task_name": "sst-2"})
+            (classifier.ClassifierSettings(task_name=name), {"task_name": "sst-2"})
             for name in ("SST-2", "sst2")
         ),
-        (classifier.Settings(task_name="rte", max_windows=8), {"window_stride": 64}),
+        (classifier.ClassifierSettings(task_name="rte", max_windows=8), {"window_stride": 64}),
     ],
 )
 def test_a_resumed_run_compares_what_settings_mean_for_the_data(settings, expected):

@@ -163,8 +163,11 @@ def test_class_weights_make_rare_labels_count_as_much(folder):
         ),
         (
             {"init_checkpoint": "modle"},
-            "`init_checkpoint`=modle: does not exist; to download a model: hf download "
-            "google-bert/bert-base-uncased --local-dir bert-base-uncased",
+            "`init_checkpoint`=modle: does not exist; did you mean ./model?",
+        ),
+        (
+            {"init_checkpoint": "model/bert_model.ckp"},
+            "`init_checkpoint`=model/bert_model.ckp: does not exist; check the path",
         ),
         (
             {"init_checkpoint": None},

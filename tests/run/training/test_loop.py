@@ -17,6 +17,7 @@ from bert_tf.files.local import Local
 from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
 from run.training import checkpoints, loop, preemption, progress
+from run.training.evaluations import EvaluationPlan
 from run.training.schedule import Phase
 from run.training.settings import StepSettings, TrainingSettings
 
@@ -34,7 +35,7 @@ class OneWeight(tf_keras.Model):
         return {"weight": tf.where(tf.reduce_any(poison), float("nan"), 1.0) * self.weight}
 
 
-EVALUATIONS = ("eval_steps", "best_metric", "early_stopping_evals", "profiled_steps")
+EVALUATIONS = ("eval_steps", "best_metric", "early_stopping_evals")
 
 
 def squared_distances(outputs, features):
@@ -50,6 +51,7 @@ def batches(skip_steps, share):
 
 def start(folder, steps=13, learning_rate=0.1, **settings):
     """Returns a run and its model, whose weight decreases by more than 0.01 per step."""
+    profiled_steps = settings.pop("profiled_steps", None)
     evaluations = {name: settings.pop(name) for name in EVALUATIONS if name in settings}
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
@@ -66,6 +68,7 @@ def start(folder, steps=13, learning_rate=0.1, **settings):
         )
         run.restore()
     run.evaluations = evaluations
+    run.profiled_steps = profiled_steps
     return run, model
 
 
@@ -73,7 +76,8 @@ def train(run, make_batches=batches, evaluate=None):
     """Trains with the settings of evaluations that `start` received."""
     data = types.SimpleNamespace(training_batches=make_batches)
     settings = types.SimpleNamespace(training=TrainingSettings(train_batch_size=3))
-    return run.train([Phase(0, settings, data)], evaluate, **run.evaluations)
+    plan = EvaluationPlan(evaluate, **run.evaluations)
+    return run.train([Phase(0, settings, data)], plan, run.profiled_steps)
 
 
 def evaluate_by_step(run, model, seen):

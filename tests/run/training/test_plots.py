@@ -21,6 +21,14 @@ def figures(monkeypatch):
     return saved
 
 
+@pytest.mark.filterwarnings("error")
+def test_characters_that_the_font_lacks_are_one_note(tmp_path, capsys):
+    path = str(tmp_path / "a.png")
+    plots.confusion_matrix(path, [0, 1, 1], [0, 1, 0], ["\u65e5\u672c", "\u597d"])
+    expected = f"note: {path}: the font lacks 3 characters, shown as boxes\n"
+    assert capsys.readouterr().err == expected
+
+
 def test_confusion_matrix(figures, tmp_path):
     """Rows are labels, and columns are predictions. Colors are fractions of a row."""
     plots.confusion_matrix(

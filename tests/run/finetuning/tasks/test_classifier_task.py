@@ -76,7 +76,9 @@ def test_a_model_of_another_task(labels, model_labels, message):
 
 def test_scores_do_not_depend_on_the_order_of_the_model(capsys):
     """F1 refers to the published label 1, which can be any output of the model."""
-    settings = FineTuningSettings(task=classifier.Settings(task_name="mrpc", data_dir="none"))
+    settings = FineTuningSettings(
+        task=classifier.ClassifierSettings(task_name="mrpc", data_dir="none")
+    )
     logits = np.array([[2.0, 1], [0, 1], [3, 4], [1, 0], [0, 5]], np.float32)
     labels = np.array([0, 0, 1, 1, 1])
     found = []
@@ -99,13 +101,13 @@ def make_custom(folder, train, dev=(), **settings):
     for split, labels in (("train", train), ("dev", dev)):
         rows = "".join(f"it stops\t{label}\n" for label in labels)
         (folder / f"{split}.tsv").write_text(f"text\tlabel\n{rows}")
-    return classifier.Settings(task_name="custom", data_dir=str(folder), **settings)
+    return classifier.ClassifierSettings(task_name="custom", data_dir=str(folder), **settings)
 
 
 def test_a_note_gives_the_order_of_unnamed_labels(tmp_path, capsys):
     for task, order in (
         (make_custom(tmp_path, ["b", "a"]), "a, b"),
-        (classifier.Settings(task_name="rte"), "entailment, not_entailment"),
+        (classifier.ClassifierSettings(task_name="rte"), "entailment, not_entailment"),
     ):
         ClassifierTask.open(FineTuningSettings(task=task), UNNAMED)
         assert (

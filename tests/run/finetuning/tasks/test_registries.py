@@ -16,7 +16,11 @@ def test_registries_have_the_same_kinds():
     assert list(DATA) == list(TASKS) == [name for name, kind in KINDS.items() if kind.is_fine_tuned]
     assert set(serving_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(SERVABLES)
     for name, data in DATA.items():
-        assert (data.Settings.kind, TASKS[name].kind, TASKS[name].data_class) == (name, name, data)
+        assert (data.settings_class.kind, TASKS[name].kind, TASKS[name].data_class) == (
+            name,
+            name,
+            data,
+        )
         assert SERVABLES[name].kind == name
     assert SERVABLES["masked_lm"] is ServedMaskedLM
 
@@ -42,7 +46,9 @@ def test_all_files_are_read_before_texts_are_tokenized(name, settings, tmp_path,
         (tmp_path / path).write_text(text)
     task = TASKS[name].open(
         FineTuningSettings(
-            do_train=True, tuning=TuningSettings(do_eval=True), task=DATA[name].Settings(**settings)
+            do_train=True,
+            tuning=TuningSettings(do_eval=True),
+            task=DATA[name].settings_class(**settings),
         ),
         None,
     )

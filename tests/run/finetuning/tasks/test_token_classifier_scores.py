@@ -28,7 +28,9 @@ def make_task(tmp_path, reference):
         settings = FineTuningSettings(
             tuning=TuningSettings(do_eval=split == "dev", do_predict=split == "test"),
             tokenizer=TokenizerSettings(max_seq_length=9),
-            task=token_classifier.Settings(**{f"{split}_file": str(tmp_path / name), **settings}),
+            task=token_classifier.TokenClassifierSettings(
+                **{f"{split}_file": str(tmp_path / name), **settings}
+            ),
         )
         task = TokenClassifierTask.open(settings, TaskMetadata("token_classifier", 9, True, labels))
         return task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), Padding.STATIC)
@@ -118,7 +120,7 @@ def test_a_model_is_required():
     settings = FineTuningSettings(
         training=TrainingSettings(output_dir="out"),
         tuning=TuningSettings(do_eval=True),
-        task=token_classifier.Settings(dev_file="dev.txt"),
+        task=token_classifier.TokenClassifierSettings(dev_file="dev.txt"),
     )
     with pytest.raises(
         InputError, match=r"^`output_dir`=out: contains no tagger; train first, or set `init"

@@ -1,4 +1,4 @@
-"""Knowledge distillation: a student learns the predictions and hidden states of a larger teacher.
+"""Losses of distillation, which compare predictions and hidden states of student and teacher.
 
 The losses of predictions are from Hinton et al. 2015 ("Distilling the Knowledge in a Neural
 Network"), of hidden states and attention scores from TinyBERT (Jiao et al. 2019, section 3), and of
