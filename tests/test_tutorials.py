@@ -88,7 +88,7 @@ def test_a_table_to_a_service(folder):
     )
     (folder / "doccano.jsonl").write_text(
         "\n".join(
-            json.dumps({"id": number, "text": text, "label": [label] * (number % 3 > 0)})
+            json.dumps({"id": number, "text": text, "label": [label] if number % 3 else []})
             for number, (text, label) in enumerate(zip(texts, polarity, strict=True))
         )
     )
