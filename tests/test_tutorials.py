@@ -1,9 +1,12 @@
 """The commands of the tutorials run, one after another, with toy models and toy data."""
 
 import csv
+import json
 import sys
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from bert_tf import models
 from tests import scripts, toy_runs
@@ -75,6 +78,29 @@ def test_the_classifier_of_the_readme(folder):
     header, *rows = csv.reader((folder / "predictions.csv").read_text().splitlines())
     assert header == ["id", "label", "probabilities.negative", "probabilities.positive", "was_cut"]
     assert [int(row[0]) for row in rows] == [9000 + number for number in range(len(toy_runs.TEXTS))]
+
+
+def test_a_table_to_a_service(folder):
+    texts = toy_runs.TEXTS * 3
+    polarity = ["negative", "positive"] * (len(texts) // 2)
+    parquet.write_table(
+        pyarrow.table({"Review": texts, "Sentiment": polarity}), folder / "reviews.parquet"
+    )
+    (folder / "doccano.jsonl").write_text(
+        "\n".join(
+            json.dumps({"id": number, "text": text, "label": [label] if number % 3 else []})
+            for number, (text, label) in enumerate(zip(texts, polarity, strict=True))
+        )
+    )
+    assert run_commands("docs/table_to_service.md", folder) == [
+        *["run.run_classifier"] * 3,
+        "run.predict",
+        *["run.export_saved_model"] * 2,
+    ]
+    for name, is_multi_label in (("out", False), ("out_parquet", False), ("out_doccano", True)):
+        task = json.loads((folder / name / "task.json").read_text())
+        assert task["multi_label"] == is_multi_label
+        assert task["labels"] == ["negative", "positive"]
 
 
 def test_pretraining_on_your_own_text(folder, reference):
