@@ -235,7 +235,7 @@ def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
             assert {*exported(text=texts)} == {
                 "sentence_embedding",
                 "sequence_output",
-                "input_mask",
+                "token_mask",
                 "pieces",
                 "was_cut",
             }

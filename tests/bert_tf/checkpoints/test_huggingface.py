@@ -390,7 +390,7 @@ def test_a_checkpoint_with_segments_for_a_config_without(tmp_path):
     checkpoint = open_checkpoint(str(tmp_path))
     with pytest.raises(
         InputError,
-        match="contains bert/embeddings/token_type_embeddings, which the BERT config does",
+        match="contains bert/embeddings/token_type_embeddings, which the model does not",
     ):
         check_config(checkpoint, dataclasses.replace(ELECTRA, type_vocab_size=0))
 

@@ -75,6 +75,8 @@ FIRST_OF_EQUALS = {"label": b"x", "tags": b"A", "choice": 0}
 class TensorFlowBuckets:
     """Stands in for Buckets: runs rows with the model of a Servable."""
 
+    has_head = True
+
     def __init__(self, servable):
         self._servable = servable
 

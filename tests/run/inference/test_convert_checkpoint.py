@@ -117,7 +117,7 @@ def test_a_round_trip_keeps_vocabulary_and_casing(
             {"num_hidden_layers": 1},
             {},
             "contains bert/encoder/layer_1/attention/output/LayerNorm/beta, "
-            "which the BERT config does not",
+            "which the model does not have; set the config",
         ),
         (
             "original",

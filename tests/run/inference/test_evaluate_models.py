@@ -67,8 +67,8 @@ def test_an_export_requires_a_checkpoint_before_it():
 def test_models_that_are_not_exports(tmp_path):
     (tmp_path / "model.tflite").write_text("")
     only_litert = (
-        f"`models`={tmp_path}: contains no SavedModel (expected saved_model.pb); for the LiteRT "
-        f"model, set the file {tmp_path}/model.tflite"
+        f"`models`={tmp_path}: contains no SavedModel (expected saved_model.pb); for the model "
+        f"in a file, set {tmp_path}/model.tflite"
     )
     for path, message in (
         ("none.tflite", "`models`=none.tflite: does not exist"),
