@@ -107,7 +107,7 @@ def test_a_checkpoint_without_heads_is_trained_but_not_evaluated(tmp_path, capsy
     ):
         job.start(dataclasses.replace(settings, model=ModelSettings(config=CONFIG)), strategy)
     job.start(dataclasses.replace(settings, do_eval=False, do_train=True), strategy)
-    assert capsys.readouterr().err == (
-        f"note: {tmp_path}/encoder lacks heads of pre-training (predictions, "
-        "seq_relationship), which start with random weights\n"
-    )
+    assert (
+        f"note: {tmp_path}/encoder lacks heads of pre-training (predictions, seq_relationship), "
+        "which start with random weights\n"
+    ) in capsys.readouterr().err
