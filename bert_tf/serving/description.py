@@ -45,7 +45,7 @@ class ModelDescription(NamedTuple):
                 f"{path}: does not contain the tokenizer of a model with text inputs; create it "
                 f"with export_saved_model ({error})"
             ) from error
-        added_tokens = parse_added_tokens(tokenizer, vocabulary)
+        added_tokens = parse_added_tokens(tokenizer, lambda: vocabulary)
         return cls(TaskMetadata.from_dict(task, f"{path}, {TASK_FILE}"), vocabulary, added_tokens)
 
     def to_json(self):

@@ -10,7 +10,7 @@ import bert_tf
 from bert_tf.checkpoints import ModelDirectory, convert
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.serving import litert, saved_model
+from bert_tf.serving import litert, onnx, openvino, saved_model
 from bert_tf.serving.checkpoint import load_servable
 from bert_tf.tokenization import AddedToken, BertTokenizer, read_added_tokens
 from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME
@@ -48,6 +48,17 @@ def test_checkpoint_saved_model_and_litert_file_agree(servable, tmp_path):
     file = tmp_path / "model.tflite"
     file.write_bytes(litert.convert(servable, lengths=(8,), batch_sizes=(1,)))
     np.testing.assert_allclose(predict(file), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("module", "packages"), [(onnx, ("tf2onnx", "onnxruntime")), (openvino, ("openvino",))]
+)
+def test_other_runtimes_agree(servable, module, packages, tmp_path):
+    for package in packages:
+        pytest.importorskip(package)
+    path = str(tmp_path / f"model{module.SUFFIX}")
+    module.write(servable, path)
+    np.testing.assert_allclose(predict(path), predict(MODEL), atol=1e-5)
 
 
 def test_converted_and_saved_directories_keep_the_ids(tmp_path):
