@@ -1,11 +1,17 @@
 #!/bin/sh
-# tensorflow 2.20.0 with its LiteRT (TFLite) converter, CPython 3.11 to 3.13
+# Versions: tensorflow 2.20.0 with its LiteRT (TFLite) converter, CPython 3.11 to 3.13
 #
+# Behavior:
 # A lookup in a table of embeddings, written as tf.gather(table, ids) and converted with tf.lite.Optimize.DEFAULT
 # (weights in int8, float computation), gets one scale for the whole table: rows a hundred times smaller than the largest
 # come back with an error of a quarter of their values. The product tf.matmul(tf.one_hot(ids, rows), table), which computes
 # the same in float32, is converted to one lookup with a scale for each row: the error is 0.4% in all rows.
 #
+# Output:
+#     gather: scales [1], largest relative error of rows [ 0 10 30 49]: [0.3951 0.1362 0.0217 0.0039]
+#     one_hot: scales [50], largest relative error of rows [ 0 10 30 49]: [0.0039 0.0039 0.0039 0.0039]
+#
+# Why a good guess is wrong:
 # A good guess is that the form of the lookup does not matter, or that the gather is the better one: it is what Keras'
 # Embedding layer emits, the converter quantizes matrices of dense layers by channel, and a one-hot product looks like
 # waste. But per-channel weights belong to the kernels of some operations, and GATHER is not one of them; the converter

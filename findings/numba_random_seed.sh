@@ -1,9 +1,16 @@
 #!/bin/sh
-# numba 0.68.0 with numpy 2.4.6, CPython 3.11 to 3.13
+# Versions: numba 0.68.0 with numpy 2.4.6, CPython 3.11 to 3.13
 #
+# Behavior:
 # Inside a function compiled by Numba, random.seed(1) followed by random.random() returns 0.4170220..., the first number
 # of numpy.random.RandomState(1). The interpreter returns 0.1343642... for the same two calls.
 #
+# Output:
+#     interpreted: 0.1343642441
+#     compiled:    0.4170220047
+#     RandomState: 0.4170220047
+#
+# Why a good guess is wrong:
 # A good guess is that the results are equal: both modules use a Mersenne Twister with 53-bit results, Numba documents
 # that it supports the functions of `random`, and random.random() has only one definition. But the interpreter expands the
 # seed by init_by_array, and Numba seeds both `random` and `numpy.random` as NumPy seeds RandomState. Code that must

@@ -1,9 +1,15 @@
 #!/bin/sh
-# tensorflow 2.21.0, CPython 3.11 to 3.13
+# Versions: tensorflow 2.21.0, CPython 3.11 to 3.13
 #
+# Behavior:
 # `pip install tensorflow` no longer installs tensorboard. tf.summary.create_file_writer works without it and creates the
 # file of events; the first tf.summary.scalar then raises TBNotInstalledError, which is not an ImportError.
 #
+# Output:
+#     files of events: 1
+#     TBNotInstalledError, an ImportError: False
+#
+# Why a good guess is wrong:
 # A good guess is that tf.summary is part of TensorFlow and works as up to 2.20, or that its absence shows at import or in
 # create_file_writer. But `scalar`, `text`, `histogram`, and `image` are functions of the plugins of tensorboard; the name
 # in tf.summary is a stand-in that fails when it is called. A training script passes its start, compiles, computes its first

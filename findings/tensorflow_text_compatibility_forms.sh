@@ -1,11 +1,18 @@
 #!/bin/sh
-# tensorflow-text 2.20.1 with tensorflow 2.20.0, CPython 3.11 to 3.13
+# Versions: tensorflow-text 2.20.1 with tensorflow 2.20.0, CPython 3.11 to 3.13
 #
+# Behavior:
 # With lower_case=True, tensorflow_text.BertTokenizer and FastBertTokenizer normalize text by a compatibility
 # decomposition: "½" becomes "1⁄2" and is [UNK] although the vocabulary has an entry "½"; "²" gets the ID of "2", and the
 # ligature "ﬁ" the ID of "fi". With lower_case=False, BertTokenizer finds all three entries. BERT's own tokenizer lowercases,
 # decomposes canonically (NFD), and removes accents: it finds all three entries, lowercase or not.
 #
+# Output:
+#     ½ ['[UNK]'] ['[UNK]'] ['½']   (BertTokenizer and FastBertTokenizer lowercasing; BertTokenizer cased)
+#     ² ['2'] ['2'] ['²']
+#     ﬁ ['fi'] ['fi'] ['ﬁ']
+#
+# Why a good guess is wrong:
 # A good guess is that the IDs are those with which the published models were trained: both classes are documented as an
 # implementation of BERT's tokenization, and the published uncased vocabularies have entries for such characters (½, ², ³,
 # and others). But "case folding with NFKC" is not "lowercase, then NFD", and only the former is a precompiled normalizer

@@ -1,9 +1,17 @@
 #!/bin/sh
-# tensorflow-text 2.20.1 with tensorflow 2.20.0, CPython 3.11 to 3.13
+# Versions: tensorflow-text 2.20.1 with tensorflow 2.20.0, CPython 3.11 to 3.13
 #
+# Behavior:
 # tensorflow_text.BertTokenizer turns a word of more than 100 bytes of UTF-8 into [UNK]: 100 Latin letters are tokenized,
 # 34 Thai letters (102 bytes) are not. BERT's own tokenizer counts characters, and its limit is 200.
 #
+# Output:
+#     100 letters, 100 bytes: 100
+#     101 letters, 101 bytes: [UNK]
+#     33 letters, 99 bytes: 33
+#     34 letters, 102 bytes: [UNK]
+#
+# Why a good guess is wrong:
 # A good guess is that the limit never matters, since a word of 100 characters is not a word. But scripts without spaces, such
 # as Thai, Khmer, and Lao, write a whole clause as one word for BERT's splitting, and their letters have three bytes: 34
 # letters are half a line of text. Half of a Thai corpus is [UNK] without a message. The argument max_bytes_per_word exists,

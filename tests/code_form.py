@@ -180,22 +180,28 @@ def find_all(folders=FOLDERS):
     ]
 
 
-def main():
-    """Prints the counts, or the lines of the form that the first argument names."""
-    findings = find_all()
-    for form in sys.argv[1:]:
+def report(findings, meanings, folders, select):
+    """Prints the counts, or the lines of the names that the command line has.
+
+    Args:
+      findings: List of objects with `path` and `line`.
+      meanings: Dict of name to its description.
+      folders: Folders of the columns.
+      select: Function of a finding that returns its name.
+    """
+    for name in sys.argv[1:]:
         for finding in findings:
-            if finding.form == form:
+            if select(finding) == name:
                 print(f"{finding.path}:{finding.line}")
     if len(sys.argv) == 1:
         counts = collections.Counter(
-            (finding.form, finding.path.split("/")[0]) for finding in findings
+            (select(finding), finding.path.split("/")[0]) for finding in findings
         )
-        print(f"{'':<22}" + "".join(f"{folder:>11}" for folder in FOLDERS))
-        for form, meaning in FORMS.items():
-            numbers = "".join(f"{counts[form, folder]:>11}" for folder in FOLDERS)
-            print(f"{form:<22}{numbers}   {meaning}")
+        print(f"{'':<22}" + "".join(f"{folder:>11}" for folder in folders))
+        for name, meaning in meanings.items():
+            numbers = "".join(f"{counts[name, folder]:>11}" for folder in folders)
+            print(f"{name:<22}{numbers}   {meaning}")
 
 
 if __name__ == "__main__":
-    main()
+    report(find_all(), FORMS, FOLDERS, lambda finding: finding.form)

@@ -18,9 +18,11 @@ def test_index_lists_each_script_once():
 def test_script_states_versions_and_pins_its_packages(script):
     first, header, *_ = script.read_text().splitlines()
     assert first == "#!/bin/sh"
-    software = header.partition(", CPython")[0]
+    software = header.removeprefix("# Versions: ").partition(", CPython")[0]
     versions = re.findall(r"\b([a-z][\w-]+) (\d+(?:\.\d+)+)", software)
     assert versions, "the second line names the versions"
+    for part in ("# Behavior:\n", "# Output:\n", "# Why a good guess is wrong:\n"):
+        assert part in script.read_text()
     pins = set(re.findall(r"([a-z][\w-]+)==(\d+(?:\.\d+)+)", script.read_text()))
     assert set(versions) <= pins, "each named version is installed"
 

@@ -7,13 +7,13 @@
 """
 
 import ast
-import collections
 import io
 import pathlib
 import re
-import sys
 import tokenize
 from typing import NamedTuple
+
+from tests.code_form import report
 
 ROOT = pathlib.Path(__file__).parent.parent
 FOLDERS = ("bert_tf", "data_prep", "run", "benchmarks")
@@ -93,22 +93,5 @@ def find_all(folders=FOLDERS):
     ]
 
 
-def main():
-    """Prints the counts, or the lines of the use that the first argument names."""
-    findings = find_all()
-    for use in sys.argv[1:]:
-        for finding in findings:
-            if finding.use == use:
-                print(f"{finding.path}:{finding.line}")
-    if len(sys.argv) == 1:
-        counts = collections.Counter(
-            (finding.use, finding.path.split("/")[0]) for finding in findings
-        )
-        print(f"{'':<16}" + "".join(f"{folder:>11}" for folder in FOLDERS))
-        for use, meaning in USES.items():
-            numbers = "".join(f"{counts[use, folder]:>11}" for folder in FOLDERS)
-            print(f"{use:<16}{numbers}   {meaning}")
-
-
 if __name__ == "__main__":
-    main()
+    report(find_all(), USES, FOLDERS, lambda finding: finding.use)

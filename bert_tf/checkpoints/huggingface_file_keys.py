@@ -2,6 +2,16 @@
 
 from bert_tf.checkpoints.file_keys import GENERATION, ORIGIN, OUTPUT_FORM, TRAINING, FileKeys
 
+SPECIAL_TOKEN_KEYS = (
+    "cls_token",
+    "sep_token",
+    "pad_token",
+    "mask_token",
+    "unk_token",
+    "bos_token",
+    "eos_token",
+)
+
 # config.json of transformers, for BERT, DistilBERT, and ELECTRA.
 CONFIG = FileKeys(
     followed=(
@@ -173,15 +183,7 @@ TOKENIZER_CONFIG = FileKeys(
             "auto_map",
             "legacy",
         ),
-        "BERT's special tokens are those of the vocabulary": (
-            "cls_token",
-            "sep_token",
-            "pad_token",
-            "mask_token",
-            "unk_token",
-            "bos_token",
-            "eos_token",
-        ),
+        "the vocabulary has BERT's special tokens": SPECIAL_TOKEN_KEYS,
         "decoding of IDs to text only": (
             "clean_up_tokenization_spaces",
             "spaces_between_special_tokens",
@@ -240,14 +242,6 @@ TOKENIZER_POST_PROCESSOR = FileKeys(
 SPECIAL_TOKENS_MAP = FileKeys(
     followed=("additional_special_tokens",),
     ignored={
-        "BERT's special tokens are those of the vocabulary": (
-            "cls_token",
-            "sep_token",
-            "pad_token",
-            "mask_token",
-            "unk_token",
-            "bos_token",
-            "eos_token",
-        ),
+        "the vocabulary has BERT's special tokens": SPECIAL_TOKEN_KEYS,
     },
 )

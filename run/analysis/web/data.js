@@ -14,7 +14,7 @@ function getAttention(text, head) {
   if (decoded.text !== text) {
     const packed = atob(document.getElementById(`attention-${text}`).textContent);
     const bytes = new Uint8Array(packed.length);
-    for (let place = 0; place < packed.length; place++) bytes[place] = packed.charCodeAt(place);
+    for (let index = 0; index < packed.length; index++) bytes[index] = packed.charCodeAt(index);
     decoded = { text, bytes };
   }
   const size = DATA.texts[text].pieces.length ** 2;
@@ -36,7 +36,7 @@ function joinWords(values, words) {
 
 /** Returns the tokens or words of a text, each with label, number of its text, and "cls", "sep", or "". */
 function getUnits(text, join) {
-  const unit = (label, place) => ({ label, segment: text.segments[place], special: text.special[place] });
+  const unit = (label, index) => ({ label, segment: text.segments[index], special: text.special[index] });
   if (!join) return text.pieces.map(unit);
   return text.surfaces.map((label, word) => unit(label, text.words.indexOf(word)));
 }
@@ -46,8 +46,8 @@ function filterAttention(state, head) {
   const text = DATA.texts[state.text], units = getUnits(text, state.join);
   let values = getAttention(state.text, head);
   if (state.join) values = joinWords(values, text.words);
-  const stays = (segment) => [...units.keys()].filter((place) => {
-    const unit = units[place];
+  const stays = (segment) => [...units.keys()].filter((index) => {
+    const unit = units[index];
     if ((unit.special === "cls" && !state.cls) || (unit.special === "sep" && !state.sep)) return false;
     return segment === null || unit.segment === segment;
   });
@@ -57,15 +57,15 @@ function filterAttention(state, head) {
 
 /** Returns the indices in HEADS of a layer's heads. */
 function getHeads(layer) {
-  return [...HEADS.keys()].filter((place) => HEADS[place][0] === layer);
+  return [...HEADS.keys()].filter((index) => HEADS[index][0] === layer);
 }
 
 /** Returns the measure that characterizes a head: the largest fraction of its attention. */
 function getBehavior(text, head) {
   const values = DATA.texts[text].measures[head];
   let best = -1;
-  DATA.measures.forEach((measure, place) => {
-    if (measure.behavior && values[place] !== null && (best < 0 || values[place] > values[best])) best = place;
+  DATA.measures.forEach((measure, index) => {
+    if (measure.behavior && values[index] !== null && (best < 0 || values[index] > values[best])) best = index;
   });
   return { name: DATA.measures[best].title, value: values[best] };
 }
