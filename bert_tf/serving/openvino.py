@@ -41,7 +41,7 @@ def write(servable, path, weights="float32"):
     openvino = _import("`format`=openvino")
     with tempfile.TemporaryDirectory() as folder:
         source, _ = saved_model.save(servable, folder, signatures=saved_model.IDS_ONLY)
-        # Not openvino.convert_model, which waits for a server of usage statistics.
+        # Not openvino.convert_model, which took minutes on a machine without internet.
         model = openvino.Core().read_model(source)
         model.set_rt_info(ModelDescription.from_servable(servable).to_json(), DESCRIPTION)
         written = os.path.join(folder, f"model{SUFFIX}")
