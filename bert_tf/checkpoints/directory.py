@@ -223,8 +223,17 @@ class ModelDirectory:
     def check_loadable(self):
         """Raises InputError if the weights can never be loaded into a model of this project.
 
-        Rejects exports, pickles, files of Keras, and unsupported models.
+        Rejects exports, pickles, files of Keras, unsupported models, and directories and files
+        of something else.
         """
+        if not (self._weights or self.config_path or self.saved_model):
+            is_file = self.name is not None
+            problem = (
+                "is not a checkpoint" if is_file else "is a directory without weights or config"
+            )
+            raise InputError(
+                f"{self.path}: {problem}; set the directory of a model, or a checkpoint's prefix"
+            )
         if self.saved_model and not (self.is_garden_encoder or self._weights):
             raise InputError(
                 f"{self.path}: is an export, for run.predict and bert_tf.load; set its checkpoint"

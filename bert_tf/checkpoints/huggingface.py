@@ -126,7 +126,7 @@ class HuggingFace(Origin):
 
     def find_weights(self, directory):
         """See Origin. A file that is rejected only if there is no TensorFlow checkpoint."""
-        if directory.path.endswith(WEIGHTS_SUFFIXES):
+        if directory.name is not None and directory.path.endswith(WEIGHTS_SUFFIXES):
             return directory.path
         path = _find_weights(directory.folder) if directory.name is None else None
         is_rejected = path is not None and path.endswith(REJECTED_SUFFIXES)

@@ -358,9 +358,11 @@ def resolve_values(sources, explicit, model_files, announce):
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
             values[name] = to_vocab_txt(existing)
         elif explicit.get(name) is None and model_files.checkpoints:
-            argument, path = next(iter(model_files.checkpoints.items()))
+            argument, directory = next(iter(model_files.directories.items()))
+            where = "in the directory" if directory.name is None else "next to"
             raise InputError(
-                f"is required: there is no {file_names} next to `{argument}`={path}", name
+                f"is required: there is no {file_names} {where} `{argument}`={directory.path}",
+                name,
             )
     if VOCABULARY in names and CASING in names:
         explicit_names = {name for name, value in explicit.items() if value is not None}

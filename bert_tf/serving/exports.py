@@ -20,12 +20,20 @@ def is_export(path):
     """
     directory = ModelDirectory.open(path)
     version = directory.saved_model
-    if directory.path.endswith(FILE_SUFFIXES):
+    if is_model_file(directory):
         return True
     if version is directory.folder:
         return not directory.is_garden_encoder
     # A model file in a directory is rejected when it is opened.
     return bool(version or _find_file(directory)) and not directory.config_path
+
+
+def is_model_file(directory):
+    """Returns whether the path of a ModelDirectory is that of a model in a file.
+
+    The file need not exist. A directory can have such a name, too.
+    """
+    return directory.name is not None and directory.path.endswith(FILE_SUFFIXES)
 
 
 def find_latest_version(folder, argument="model"):

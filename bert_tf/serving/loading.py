@@ -190,7 +190,7 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     """
     directory = ModelDirectory.open(path)
     path = directory.path
-    model = open_file(path, argument) if path.endswith(exports.FILE_SUFFIXES) else None
+    model = open_file(path, argument) if exports.is_model_file(directory) else None
     version = path if model else exports.find_latest_version(directory, argument)
     metadata = model.metadata if model else exports.read_metadata(directory, argument)
     if kind not in (None, metadata.kind):

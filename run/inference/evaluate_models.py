@@ -18,6 +18,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 from tqdm import tqdm
 
 from bert_tf import files
+from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli import script
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError, rename_argument
@@ -155,9 +156,8 @@ def _open_export(path, others):
             path,
         )
     with rename_argument(model="models"):
-        kind, answer = (_open_file if path.endswith(exports.FILE_SUFFIXES) else _open_saved_model)(
-            path
-        )
+        is_file = exports.is_model_file(ModelDirectory.open(path))
+        kind, answer = (_open_file if is_file else _open_saved_model)(path)
     _check_kind(path, kind, others)
     entry = files.at(path)
     size = (

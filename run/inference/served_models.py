@@ -5,8 +5,7 @@ import functools
 import warnings
 from typing import ClassVar, NamedTuple
 
-from bert_tf import files
-from bert_tf.checkpoints import task_metadata
+from bert_tf.checkpoints import ModelDirectory, task_metadata
 from bert_tf.cli import paths, resolution, roles
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_jobs import ModelJobSettings
@@ -184,11 +183,9 @@ class AnyModelSettings(ServingSettings):
                 f"cannot be combined with `{given[0][0]}`; set only one of them", *given[1]
             )
         name, path = given[0]
-        is_exported = name == "model" and is_export(path)
-        if name == "model" and not (
-            is_exported or files.at(path).exists() or files.at(f"{path}.index").exists()
-        ):
-            raise InputError("does not exist", name, path)
+        is_exported = False
+        if name == "model":
+            is_exported = is_export(ModelDirectory.open(path, name))
         return _Location(name, path, is_exported)
 
     @property

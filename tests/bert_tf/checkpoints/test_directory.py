@@ -131,6 +131,19 @@ def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
     ModelDirectory.open(str(tmp_path)).check_loadable()
 
 
+@pytest.mark.parametrize("name", ["a", "a.onnx", "a.tflite", "a.safetensors"])
+def test_what_is_no_model(tmp_path, name):
+    """The name of a file of a model does not make a directory one."""
+    (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match=rf"{name}: is a directory without weights or config; set"):
+        ModelDirectory.open(str(tmp_path / name)).check_loadable()
+    (tmp_path / "b.txt").write_text("text")
+    with pytest.raises(
+        InputError, match=r"b\.txt: is not a checkpoint; set the directory of a mod"
+    ):
+        ModelDirectory.open(str(tmp_path / "b.txt")).check_loadable()
+
+
 def test_an_export_is_no_checkpoint(tmp_path):
     put(f"{tmp_path}/export/2/saved_model.pb", "x")
     with pytest.raises(

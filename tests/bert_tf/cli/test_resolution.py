@@ -152,11 +152,11 @@ def test_a_vocabulary_of_another_model(bert):
         (
             "config.json",
             "^`bert_config_file` is required: there is no bert_config.json, config.json, or "
-            "params.yaml next to `init_checkpoint`=bert$",
+            "params.yaml in the directory `init_checkpoint`=bert$",
         ),
         (
             "vocab.txt",
-            r"^`vocab_file` is required: there is no vocab.txt or tokenizer.json next to `init",
+            r"^`vocab_file` is required: there is no vocab.txt or tokenizer.json in the directory ",
         ),
     ],
 )
@@ -186,7 +186,8 @@ def test_a_run_has_its_own_files(bert, capsys):
     assert capsys.readouterr().err == ""  # the run itself rejects them
     os.remove("out/vocab.txt")
     with pytest.raises(
-        InputError, match=r"there is no vocab.txt or tokenizer.json next to `output_dir`=out"
+        InputError,
+        match=r"there is no vocab.txt or tokenizer.json in the directory `output_dir`=out",
     ):
         resolve_fine_tuning({"init_checkpoint": None}, **run)
 
