@@ -43,9 +43,14 @@ ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and 
 
 HELP_FLAGS = {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"}
 
-# Message of the system about a full disk, of Python and of TensorFlow.
+# Messages of the system, of Python and of TensorFlow, about a full disk, a full quota, and a limit
+# of the size of files, with what to do.
 FULL = os.strerror(errno.ENOSPC)
-FULL_ADVICE = "free some space, or choose another directory"
+ADVICE = {
+    FULL: "; free some space, or choose another directory",
+    os.strerror(errno.EDQUOT): "; free some space, or choose another directory",
+    os.strerror(errno.EFBIG): "; raise the limit of the size of files (ulimit -f)",
+}
 
 LONGEST_LINE = 300  # Maximum number of characters of an error message, including the script's name.
 
@@ -154,20 +159,23 @@ class Command:
             print(f"\n{_script_name()}: {message}", file=sys.stderr)
             sys.exit(status)
         except Exception as error:
-            _end_after(error, self._name_full_output)
+            _end_after(error, self._name_flag)
 
-    def _name_full_output(self, line):
-        """Adds the flag of a file or directory to the message of an error about its full disk."""
-        if FULL not in line:
-            return line
+    def _name_flag(self, line):
+        """Adds the flag to an error message that begins with the path of its file.
+
+        For a full disk, the flag can also be that of the directory.
+        """
+        advice = next((ADVICE[reason] for reason in ADVICE if reason in line), "")
         for name, value in setting_flags.get_explicit().items():
-            for path in value.split(",") if isinstance(value, str) and value else ():
-                if re.match(rf"{re.escape(path)}(?=[/:;.-])", line):
-                    problem = line.removeprefix(f"{path}: ")
-                    return f"--{name}={path}: {problem}; {FULL_ADVICE}"
-        if tempfile.gettempdir() in line:
+            for path in _list_values(value):
+                if line.startswith(f"{path}:"):
+                    return f"--{name}={line}{advice}"
+                if advice and re.match(rf"{re.escape(path)}(?=[/;.-])", line):
+                    return f"--{name}={path}: {line}{advice}"
+        if FULL in line and tempfile.gettempdir() in line:
             return f"{line}; free some space, or set TMPDIR to another directory"
-        return line
+        return f"{line}{advice}"
 
     def define_flags(self):
         """Defines the flags."""
@@ -311,6 +319,13 @@ def _tensorflow_line(error):
             "reduce the batch size, the sequence length, or the model size"
         )
     return line
+
+
+def _list_values(value):
+    """Returns the values of a flag, which can be comma-separated, without empty ones."""
+    values = value if isinstance(value, list) else [value]
+    texts = [text for text in values if isinstance(text, str)]
+    return [part for text in texts for part in dict.fromkeys([text, *text.split(",")]) if part]
 
 
 def _script_name():

@@ -107,7 +107,12 @@ def test_status_without_an_error(run):
                 "{{function_node __wrapped__CreateSummaryFileWriter_device_/job:a}} "
                 "run/events.out; No space left on device [Op:CreateSummaryFileWriter]",
             ),
-            "run/events.out; No space left on device",
+            "run/events.out; No space left on device; free some space, or choose another directory",
+        ),
+        (
+            OSError("a.json: cannot be written: File too large"),
+            "a.json: cannot be written: File too large; raise the limit of the size of files "
+            "(ulimit -f)",
         ),
         (
             tf.errors.ResourceExhaustedError(

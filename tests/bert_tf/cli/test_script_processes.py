@@ -107,6 +107,29 @@ command.run()
 """
 
 
+READING = """'''Reads.'''
+import dataclasses
+from bert_tf.cli import script, settings
+from bert_tf.errors import InputError
+@dataclasses.dataclass(frozen=True)
+class Reading(settings.Settings):
+    input_file: str | None = settings.setting(None, "File.")
+    prune: tuple[str, ...] = settings.setting((), "Files.")
+def main(argv):
+    path = command.resolve().input_file
+    raise InputError(path + ":3: must be a JSON object")
+command = script.Command(Reading(), None)
+command.main = main
+command.run()
+"""
+
+
+@pytest.mark.parametrize("arguments", ["--input_file=a.jsonl", "--input_file=a.jsonl --prune=b,c"])
+def test_an_error_in_a_file_is_reported_with_the_flag(tmp_path, arguments):
+    line = "toy.py: --input_file=a.jsonl:3: must be a JSON object\n"
+    assert run_toy(tmp_path, arguments, READING) == (1, line)
+
+
 @pytest.mark.parametrize(
     ("kind", "problem"),
     [
