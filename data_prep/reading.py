@@ -10,6 +10,7 @@ import zlib
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder
+from data_prep.binary_formats import check_is_text_format
 
 # Bytes read and tokenized together. Tokenizing larger blocks was not measurably faster.
 BLOCK_BYTES = 1 << 19
@@ -35,8 +36,8 @@ def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separa
       Tuple `(block, size)`: bytes, and the number of bytes of the file that were read for them.
 
     Raises:
-      InputError: If MAX_LINE_BYTES contain no separator, if a .gz file is damaged, or see
-        `files.check_text`.
+      InputError: If MAX_LINE_BYTES contain no separator, if a .gz file is damaged, if the
+        file is not text, or see `files.check_text`.
       OSError: If the file cannot be read.
     """
     with add_path_to_errors(path), _open(path) as (stored, text):
@@ -47,6 +48,7 @@ def read_blocks(path, start=0, stop=sys.maxsize, block_bytes=BLOCK_BYTES, separa
         is_first = start == 0
         while remaining and (fresh := text.read(min(block_bytes, remaining))):
             if is_first:
+                check_is_text_format(path, fresh)
                 files.check_text(fresh, path)
                 is_first = False
             remaining -= len(fresh)

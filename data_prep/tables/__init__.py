@@ -11,6 +11,7 @@ from data_prep.tables.rows import (
     find_position,
     has_records,
     list_names,
+    read_all_texts,
     read_records,
     read_rows,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "find_position",
     "has_records",
     "list_names",
+    "read_all_texts",
     "read_json",
     "read_lines",
     "read_records",

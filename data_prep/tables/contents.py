@@ -9,29 +9,12 @@ from typing import NamedTuple
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from data_prep.binary_formats import PARQUET_START, check_is_text_format
 from data_prep.reading import add_path_to_errors
 
 STANDARD_INPUT = "-"
 GZIP_START = b"\x1f\x8b"
-PARQUET_START = b"PAR1"
 SAMPLE_BYTES = 1 << 20  # Read first, to find the format of a file.
-
-# First bytes of files that are not read, their format, and what to do.
-REJECTED_STARTS = (
-    (b"PK\x03\x04", "a ZIP archive or an Excel workbook", "extract it, or save the sheet as CSV"),
-    (b"\xd0\xcf\x11\xe0", "an Excel or Word file of Microsoft Office", "save it as CSV"),
-    (b"ARROW1", "an Arrow or Feather file", "write Parquet or CSV instead"),
-    (b"\xff\xff\xff\xff", "a stream of Arrow records", "write Parquet or CSV instead"),
-    (b"BZh", "compressed with bzip2", "decompress it, or compress it with gzip"),
-    (b"\xfd7zXZ\x00", "compressed with xz", "decompress it, or compress it with gzip"),
-    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard", "decompress it, or compress it with gzip"),
-    (b"\x93NUMPY", "a NumPy array", "write CSV or JSON lines instead"),
-    (b"\x89HDF", "an HDF5 file", "write CSV or Parquet instead"),
-    (b"SQLite format 3", "an SQLite database", "export the table as CSV"),
-    (b"%PDF", "a PDF document", "save its text as a text file"),
-    (b"\x80\x04\x95", "a Python pickle", "write CSV or Parquet instead"),
-    (b"\x80\x05\x95", "a Python pickle", "write CSV or Parquet instead"),
-)
 
 
 class Content(NamedTuple):
@@ -78,7 +61,7 @@ def open_content(path):
 
     Raises:
       InputError: If the file is missing, is damaged, or has a format that is not read; see
-        REJECTED_STARTS. The message says what the file is.
+        data_prep.binary_formats. The message says what the file is.
       OSError: If it cannot be read.
     """
     with contextlib.ExitStack() as stack:
@@ -156,13 +139,9 @@ def _read_start(file):
 
 
 def _check_sample(path, sample):
-    for start, description, remedy in REJECTED_STARTS:
-        if sample.startswith(start):
-            if start.startswith(b"PK") and b"xl/" in sample:
-                raise InputError(f"{path}: is an Excel workbook; save the sheet as CSV (UTF-8)")
-            raise InputError(f"{path}: is {description}; {remedy}")
     if sample.startswith(PARQUET_START):
         return
+    check_is_text_format(path, sample)
     files.check_text(sample[: sample.find(b"\n") + 1 or None], path)
     if b"\0" in sample[:4096]:
         raise InputError(f"{path}: is not a text file: it contains bytes of value 0")

@@ -157,6 +157,16 @@ def _to_json_value(value):
     return str(value)
 
 
+def list_texts(value):
+    """Returns the strings in a JSON value, a list."""
+    if isinstance(value, str):
+        return [files.replace_surrogates(value)]
+    if not isinstance(value, list | dict):
+        return []
+    items = value.values() if isinstance(value, dict) else value
+    return [text for item in items for text in list_texts(item)]
+
+
 def to_text(value):
     """Returns the text of a JSON value: a string itself, "" for null, and others as in JSON."""
     if isinstance(value, str):

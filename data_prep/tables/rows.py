@@ -98,6 +98,26 @@ def read_records(path, decoder=None):
         yield from found
 
 
+def read_all_texts(path, decoder):
+    """Yields the texts of a file: the strings of all keys of its records, or its lines.
+
+    Args:
+      path: Path of the file, of any format of `read_lines` and `read_records`.
+      decoder: bert_tf.files.LineDecoder.
+
+    Raises:
+      InputError: See `read_rows`.
+    """
+    with contents.open_content(path) as content:
+        found = find_records(path, content, decoder)
+        if found is None:
+            for line in decoder.lines(content.file, path):
+                yield line.rstrip("\r\n")
+        else:
+            for _, record in found:
+                yield from records.list_texts(record)
+
+
 def find_records(path, content, decoder, options=DEFAULT):
     """Returns an iterator of (number, dict) of the records of a Content.
 

@@ -15,11 +15,11 @@ from bert_tf.cli import roles
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, describe_dropped_bytes
+from bert_tf.files import describe_dropped_bytes
 from bert_tf.notes import tell
 from data_prep import tables
 from data_prep.tables import dialects
-from data_prep.tasks import data_file, datasets, glue, text_features
+from data_prep.tasks import data_file, datasets, glue, text_features, unlabeled_texts
 from data_prep.tasks.base import TaskData, TaskSettings
 from data_prep.tasks.custom_files import create_custom_task
 
@@ -322,23 +322,12 @@ class ClassifierData(TaskData):
         return windows.features, notes
 
     def _read_unlabeled(self, path, tokenizer):
-        decoder = LineDecoder()
-        is_pair = bool(self.metadata.pairs)
-        lines = (line.rstrip("\r\n") for line in tables.read_lines(path, decoder))
-        rows = [line.split("\t") for line in lines if line.strip()]
-        decoder.tell(path)
-        for number, row in enumerate(rows, 1):
-            if len(row) != 1 + is_pair:
-                required = "two texts, separated by a tab," if is_pair else "one text"
-                raise InputError(
-                    f"text {number} has {len(row)} columns, but the teacher requires {required} "
-                    "per line",
-                    "unlabeled_file",
-                    path,
-                )
-        texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
+        settings = self.settings
+        text_a, text_b = unlabeled_texts.read(
+            path, bool(self.metadata.pairs), settings.text_a_column, settings.text_b_column
+        )
         features, _ = text_features.convert_texts_to_features(
-            texts[0], texts[1] if is_pair else None, tokenizer, self.max_seq_length
+            text_a, text_b, tokenizer, self.max_seq_length
         )
         return features
 

@@ -45,7 +45,7 @@ def run(settings):
     """
     fine_tuned = FineTunedModel.open(settings) if settings.importance_examples else None
     observer = Observer(settings)
-    if not any(True for _ in reading.read_texts(settings.input_file, settings.treebank)):
+    if not any(True for _ in _read_texts(settings)):
         raise InputError("contains no text", "input_file", settings.input_file)
     dependencies = None
     if settings.treebank:  # An error must not come after hours.
@@ -76,6 +76,10 @@ def run(settings):
     print(f"{folder}: {measured.num_texts:,} texts{sentences}{notes}")
 
 
+def _read_texts(settings):
+    return reading.read_texts(settings.input_file, settings.treebank, settings.request_options)
+
+
 class _CorpusMeasures(NamedTuple):
     """Measures over all texts.
 
@@ -100,7 +104,7 @@ def _measure_texts(observer, settings):
     sums = (0.0, 0.0)
     num_texts = 0
     num_cut = 0
-    for window in _read_windows(reading.read_texts(settings.input_file, settings.treebank), "text"):
+    for window in _read_windows(_read_texts(settings), "text"):
         for features, was_cut in reading.text_batches(
             observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
         ):

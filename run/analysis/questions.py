@@ -4,13 +4,13 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf import files
 from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli import roles
 from bert_tf.errors import InputError
-from bert_tf.tasks import KINDS, MultipleChoice, SpanLabeler, TokenClassifier
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS, MultipleChoice, SpanLabeler, TokenClassifier
 from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
+from run.inference import request_files
 from run.inference.request_files import SEPARATOR, drop_invalid_bytes, split_pair
 
 
@@ -41,25 +41,43 @@ class Question:
         return [self.text_a] if second is None else [self.text_a, second]
 
 
-def read_questions(settings, kind):
+def read_questions(settings, kind, pairs=False):
     """Returns the Questions of AttentionReportSettings.
 
-    Raises InputError if they do not match `kind`.
+    Raises InputError if they do not match a model of this kind, whose texts are `pairs` or not.
     """
     path = settings.input_file
     if not path:
         return [_parse_line(drop_invalid_bytes(text), kind, "`text`") for text in settings.text]
-    decoder = files.LineDecoder()
-    lines = files.read_lines(path, decoder)
-    decoder.tell(path)
-    questions = [
-        _parse_line(line.strip(), kind, f"{path}:{number}", f"line {number}")
-        for number, line in enumerate(lines, start=1)
-        if line.strip()
-    ]
+    allows_pairs = kind in UNTRAINED_KINDS  # A text or a pair, as the file has them.
+    inputs = list(KINDS[kind].inputs(pairs and not allows_pairs))
+    with request_files.open_file(
+        path, inputs, settings.request_options, allows_pairs=allows_pairs
+    ) as opened:
+        if opened.requests is None:
+            questions = [
+                _parse_line(line.strip(), kind, f"{path}:{number}", f"line {number}")
+                for number, line in enumerate(opened.lines, start=1)
+                if line.strip()
+            ]
+        else:
+            rows = [list(request.inputs.values()) for request in opened.requests]
+            questions = [
+                _to_question(texts, kind, f"row {number}")
+                for number, texts in enumerate(rows, start=1)
+                if any(texts)
+            ]
     if not questions:
         raise InputError("contains no text", "input_file", path)
     return questions
+
+
+def _to_question(texts, kind, source):
+    """Returns the Question of the texts of a row, in the order of the inputs of a kind."""
+    if kind == MultipleChoice.name:
+        text, choices = texts
+        return Question(text, choices=tuple(choices), source=source)
+    return Question(*texts, source=source)
 
 
 def _parse_line(text, kind, where, source=""):

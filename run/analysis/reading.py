@@ -78,17 +78,18 @@ def read_sentences(path):
     decoder.tell(path)
 
 
-def read_texts(path, treebank_path):
-    """Returns an iterator of (text_a, text_b) for the lines of a file, or for a treebank.
+def read_texts(path, treebank_path, options=request_files.DEFAULT):
+    """Returns an iterator of (text_a, text_b) for the lines or rows of a file, or for a treebank.
 
-    It skips empty lines. The texts of a treebank are its sentences.
+    It skips those without text. The texts of a treebank are its sentences.
 
     Args:
       path: Path of the file. None for the treebank.
       treebank_path: Path of the treebank.
+      options: request_files.RequestOptions.
     """
     if path:
-        return (pair for pair in request_files.read_texts(path) if any(pair))
+        return (pair for pair in request_files.read_texts(path, options) if any(pair))
     return (
         (sentence.text or " ".join(sentence.words), "")
         for sentence in read_sentences(treebank_path)

@@ -25,7 +25,7 @@ def run(settings):
         requested = questions.find_wrong_predictions(settings, observer)
         print(f"selected {len(requested)} wrong predictions")
     else:
-        requested = questions.read_questions(settings, observer.kind)
+        requested = questions.read_questions(settings, observer.kind, bool(observer.metadata.pairs))
     observations = [each for question in requested for each in observer(question)]
     path = settings.output_file
     if settings.format == "html":

@@ -14,6 +14,7 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
+from run.inference import request_files
 from run.inference.served_models import ServingSettings
 
 FORMATS = ("html", "npz")
@@ -38,10 +39,13 @@ class AttentionReportSettings(ServingSettings):
     )
     input_file: str | None = setting(
         None,
-        "Text file with a text, or several, separated by ` ||| `, on each line, instead of --text.",
+        "File with a text, or several, on each line or in each row, instead of --text: a table, "
+        "JSON lines, Parquet, or lines of texts, separated by ` ||| `.",
         rules=[NotWith("text"), NotWith("wrong_examples")],
         role=roles.INPUT_FILE,
     )
+    columns: tuple[str, ...] = request_files.TEXT_COLUMNS
+    table_dialect: str = request_files.TABLE_DIALECT
     wrong_examples: int = setting(
         0,
         "Number of misclassified development examples of a fine-tuned model to show, instead of "
@@ -63,6 +67,11 @@ class AttentionReportSettings(ServingSettings):
                 f"ends in .{ending}; set `format`={ending}", "output_file", self.output_file
             )
 
+    @property
+    def request_options(self):
+        """The request_files.RequestOptions."""
+        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
+
 
 @dataclasses.dataclass(frozen=True)
 class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
@@ -75,11 +84,14 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
 
     input_file: str | None = setting(
         None,
-        "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. "
-        "Defaults to the sentences of --treebank.",
+        "File with a text, or a pair, on each line or in each row, for measuring attention: a "
+        "table, JSON lines, Parquet, or lines of `text` or `text_a ||| text_b`. Defaults to the "
+        "sentences of --treebank.",
         rules=[Required(unless="treebank")],
         role=roles.INPUT_FILE,
     )
+    columns: tuple[str, ...] = request_files.TEXT_COLUMNS
+    table_dialect: str = request_files.TABLE_DIALECT
     treebank: str | None = setting(
         None,
         "CoNLL-U file, for finding the best head for each dependency relation. "
@@ -104,6 +116,11 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     def needs_task(self):
         """True if the model must be fine-tuned."""
         return bool(self.importance_examples)
+
+    @property
+    def request_options(self):
+        """The request_files.RequestOptions."""
+        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -53,7 +53,8 @@ class DistillationSettings(FineTuningSettings):
     unlabeled_file: str | None = setting(
         None,
         "File of texts whose teacher outputs replace the training data. For classifiers: one text "
-        "per line, or two separated by a tab. For other tasks: a file like --train_file, whose "
+        "per line, or two separated by a tab; or CSV, JSON, or Parquet with the columns of the "
+        "texts. For other tasks: a file like --train_file, whose "
         "labels or answers are optional and ignored.",
         rules=[Needs(equals("label_weight", 0.0))],
         role=roles.INPUT_FILE,

@@ -13,6 +13,7 @@ from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, equals
 from bert_tf.cli.settings import check_rules, setting
 from bert_tf.errors import InputError
+from data_prep.tables import dialects
 from data_prep.tasks import classifier, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.training.settings import DTYPE_POLICIES, MAX_EPOCHS, DeviceSettings, TrainingSettings
@@ -72,6 +73,19 @@ class FeatureBasedSettings(ModelJobSettings):
         None,
         "With --task_name=custom: same as for run_classifier. For taggers: 0-based column of "
         "the label; negative values count from the last column, by default -1.",
+    )
+    columns: tuple[str, ...] = setting(
+        (),
+        "With --task_name=custom: same as for run_classifier.",
+        rules=[Needs(equals("task_name", "custom"))],
+        rare=True,
+    )
+    table_dialect: str = setting(
+        dialects.AUTO,
+        "With --task_name=custom: same as for run_classifier.",
+        choices=(dialects.AUTO, *dialects.DIALECTS),
+        rules=[Needs(equals("task_name", "custom"))],
+        rare=True,
     )
     regression: bool = setting(
         False,

@@ -4,11 +4,13 @@ A request has the texts of a model's inputs: {"text": "..."}, {"question": "..."
 {"text_a": "...", "choices": ["...", "..."]}.
 """
 
+import contextlib
 import dataclasses
 import itertools
 from typing import NamedTuple
 
 from bert_tf import files
+from bert_tf.cli.rules import Needs
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.notes import write_line
@@ -18,7 +20,9 @@ from data_prep.tasks import data_file
 
 TABLES = (".tsv", ".csv")  # Ends of the names of tables.
 LIST_INPUT = "choices"  # The only input that is a list of texts.
+PAIR = ("text_a", "text_b")  # The inputs of models of pairs.
 SEPARATOR = " ||| "  # Between the two texts of a pair on a line.
+TABLE_FORMATS = "use a table (.tsv, .csv), JSON lines, or Parquet"  # For messages.
 ALL_COLUMNS = "*"
 FORMATS = (  # For help texts.
     "a table with a header, separated by tabs (.tsv) or by commas with quotes (.csv); JSON lines, "
@@ -30,7 +34,14 @@ TABLE_DIALECT = setting(
     "Delimiter of a table, and whether its fields can be quoted. auto: find it from the header and "
     "the first rows.",
     choices=(dialects.AUTO, *dialects.DIALECTS),
+    rules=[Needs("input_file")],
     rare=True,
+)
+TEXT_COLUMNS = setting(
+    (),
+    "For tables: column of the text, or of the two texts. Defaults to text_a and text_b, or to a "
+    "common name such as text. For a table without a header: the names of all its columns.",
+    rules=[Needs("input_file")],
 )
 # Common names of the columns of texts, for models with these inputs.
 COMMON_NAMES = {
@@ -93,6 +104,18 @@ class Table(NamedTuple):
     has_header: bool = True
 
 
+class OpenedFile(NamedTuple):
+    """An open file of requests.
+
+    Attributes:
+      requests: Iterator of the Requests of a table, or None for lines of text.
+      lines: Iterator of the lines of text, str with their ends.
+    """
+
+    requests: object
+    lines: object
+
+
 def split_pair(text):
     """Splits a text at the last SEPARATOR, as the original BERT does.
 
@@ -127,15 +150,12 @@ def read(path, text_inputs, options=DEFAULT):
         and line.
     """
     text_inputs = list(text_inputs)
-    decoder = files.LineDecoder()
-    with contents.open_content(path) as content:
-        table = _open_table(path, content, text_inputs, options, decoder)
-        if table is None:
-            _check_lines(path, text_inputs, options)
-            yield from _read_lines(path, decoder.lines(content.file, path), text_inputs)
+    with open_file(path, text_inputs, options) as opened:
+        if opened.requests is None:
+            _check_lines(path, text_inputs)
+            yield from _read_lines(path, opened.lines, text_inputs)
         else:
-            yield from _read_rows(path, table, text_inputs, options)
-    decoder.tell(path)
+            yield from opened.requests
 
 
 def read_texts(path, options=DEFAULT):
@@ -146,21 +166,39 @@ def read_texts(path, options=DEFAULT):
     BERT: without white space at both ends, and split at the last SEPARATOR. An empty line is an
     empty text, so line numbers are unchanged.
     """
-    decoder = files.LineDecoder()
-    pair = ["text_a", "text_b"]
-    with contents.open_content(path) as content:
-        table = _open_table(path, content, ["text"], options, decoder)
-        if table is None:
-            for line in decoder.lines(content.file, path):
+    with open_file(path, ["text"], options, allows_pairs=True) as opened:
+        if opened.requests is None:
+            for line in opened.lines:
                 text_a, text_b = split_pair(line.strip())
                 yield text_a, text_b or ""
         else:
-            is_pair = len(options.columns) == 2 or (
-                not options.columns and {*pair} <= {*table.header}
+            for request in opened.requests:
+                text_a, text_b = [*request.inputs.values(), ""][:2]
+                yield text_a, text_b
+
+
+@contextlib.contextmanager
+def open_file(path, text_inputs, options=DEFAULT, allows_pairs=False):
+    """Provides the OpenedFile of a file of requests, with a note at the end; see `read`.
+
+    Args:
+      path, text_inputs, options: See `read`.
+      allows_pairs: bool. Whether a table has pairs instead of `text_inputs`, ["text"], if it has
+        the columns of PAIR or `options.columns` are two.
+    """
+    decoder = files.LineDecoder()
+    with contents.open_content(path) as content:
+        table = _open_table(path, content, text_inputs, options, decoder)
+        requests = None
+        if table is None:
+            _check_options_of_lines(options)
+        else:
+            has_pairs = len(options.columns) == len(PAIR) or (
+                not options.columns and {*PAIR} <= {*table.header}
             )
-            inputs = pair if is_pair else ["text"]
-            for request in _read_rows(path, table, inputs, options):
-                yield request.inputs[inputs[0]], request.inputs[pair[1]] if is_pair else ""
+            inputs = list(PAIR) if allows_pairs and has_pairs else text_inputs
+            requests = _read_rows(path, table, inputs, options)
+        yield OpenedFile(requests, decoder.lines(content.file, path))
     decoder.tell(path)
 
 
@@ -210,16 +248,21 @@ def _to_dicts(path, lines, header):
         yield number, dict(zip(header, fields, strict=True))
 
 
-def _check_lines(path, text_inputs, options):
-    """Raises InputError if lines of text cannot represent the inputs or the options."""
-    formats = "use a table (.tsv, .csv), JSON lines, or Parquet"
+def _check_options_of_lines(options):
+    """Raises InputError if the options are for tables."""
     for argument, columns in (("columns", options.columns), ("id_column", options.id_columns)):
         if columns:
-            raise InputError(f"has no effect on lines of text; {formats}", argument, tuple(columns))
+            raise InputError(
+                f"has no effect on lines of text; {TABLE_FORMATS}", argument, tuple(columns)
+            )
+
+
+def _check_lines(path, text_inputs):
+    """Raises InputError if lines of text cannot represent the inputs."""
     if len(text_inputs) > 2 or LIST_INPUT in text_inputs:
         raise InputError(
             f"the model requires {' and '.join(text_inputs)}, which do not fit on a line; "
-            f"{formats}",
+            f"{TABLE_FORMATS}",
             "input_file",
             path,
         )

@@ -297,11 +297,7 @@ class ExtractionSettings(ModelJobSettings):
     output_file: str | None = setting(
         None, "Output file. Required.", rules=[Required()], role=roles.OUTPUT_FILE
     )
-    columns: tuple[str, ...] = setting(
-        (),
-        "For tables: column of the text, or of the two texts. Defaults to text_a and text_b, or to "
-        "a common name such as text.",
-    )
+    columns: tuple[str, ...] = request_files.TEXT_COLUMNS
     table_dialect: str = request_files.TABLE_DIALECT
     format: str = setting(
         "jsonl",

@@ -6,6 +6,7 @@ scores. The final model is in output_dir.
 """
 
 import dataclasses
+import itertools
 import os
 
 import numpy as np
@@ -24,6 +25,7 @@ from bert_tf.files import read_json_object
 from bert_tf.techniques.compression.pruning import most_important, prune
 from bert_tf.techniques.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR, get_source
+from data_prep import tables
 from run.distillation.settings import check_sizes
 from run.finetuning import job
 from run.finetuning.experiment import Experiment, write_scores
@@ -40,7 +42,7 @@ ROUND = "round_{}"
 TUNED = "tuned"
 SCORES_FILE = "scores.json"
 REPORT_FILE = "pruning.json"
-LINES_AT_ONCE = 4096  # Of a text that determines the vocabulary.
+TEXTS_AT_ONCE = 4096  # Of a file that determines the vocabulary.
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
@@ -350,7 +352,7 @@ def _find_used_ids(corpus, tokenizer):
     [UNK].
 
     Args:
-      corpus: Paths of UTF-8 text files, such as training data.
+      corpus: Paths of files of texts, such as training data; see `tables.read_all_texts`.
       tokenizer: BertTokenizer.
 
     Returns:
@@ -363,14 +365,11 @@ def _find_used_ids(corpus, tokenizer):
     for path in corpus:
         paths.check_file("prune_vocabulary", path)
         decoder = files.LineDecoder()
-        lines = files.read_lines(path, decoder)
+        texts = tables.read_all_texts(path, decoder)
+        texts = iter(tqdm(texts, desc="reading", unit="text", dynamic_ncols=True))
+        while part := list(itertools.islice(texts, TEXTS_AT_ONCE)):
+            used[tokenizer.tokenize(part).flat_values.numpy()] = True
         decoder.tell(path)
-        for start in tqdm(
-            range(0, len(lines), LINES_AT_ONCE), desc="tokens in use", dynamic_ncols=True
-        ):
-            used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = (
-                True
-            )
     bare = [token.removeprefix(SUFFIX_INDICATOR) for token in tokenizer.vocabulary]
     characters = {character for number in np.flatnonzero(used) for character in bare[number]}
     for number, token in enumerate(tokenizer.vocabulary):

@@ -51,7 +51,8 @@ class PruneModelSettings(FineTunedSettings):
     )
     prune_vocabulary: tuple[str, ...] = setting(
         (),
-        "UTF-8 text files, such as the training data. The vocabulary keeps the tokens that occur "
+        "Files of texts, such as the training data: lines, CSV, TSV, JSON, or Parquet; also "
+        "compressed with gzip. The vocabulary keeps the tokens that occur "
         "in them, special tokens, and their single characters.",
     )
     importance_examples: int = setting(

@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from bert_tf.errors import InputError
 from data_prep import reading
 
 TEXT = b"one sentence\nanother one\n" * 50
@@ -25,3 +26,17 @@ def test_short_plain_files(tmp_path, content):
     (tmp_path / "a.txt").write_bytes(content)
     assert reading.count_bytes(str(tmp_path / "a.txt")) == len(content)
     assert b"".join(block for block, _ in reading.read_blocks(str(tmp_path / "a.txt"))) == content
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (b"PAR1\x15\x04", "is a Parquet file; write its texts as lines or JSON lines"),
+        (b"PK\x03\x04..xl/workbook.xml", "is an Excel workbook; save the sheet as CSV"),
+        (b"BZh91AY", "is compressed with bzip2; decompress it, or compress it with gzip"),
+    ],
+)
+def test_files_that_are_not_text(tmp_path, start, message):
+    (tmp_path / "corpus").write_bytes(start + b"\n" * 100)
+    with pytest.raises(InputError, match=f"^{tmp_path}/corpus: {message}"):
+        list(reading.read_blocks(str(tmp_path / "corpus")))

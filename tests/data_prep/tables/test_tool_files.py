@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep import tables
 from tests.conftest import REFERENCE
@@ -146,3 +147,16 @@ def test_tables_without_a_header():
         read(FOLDER / "glue.parquet", columns=("a",))
     # The names are not another row.
     assert read(FOLDER / "pandas.csv", columns=("text", "label"))[0] == ROWS
+
+
+@pytest.mark.parametrize("name", ["pandas.parquet", "pandas_lines.ndjson", "pandas_records.json"])
+def test_all_texts_of_records(name):
+    texts = [*tables.read_all_texts(str(FOLDER / name), files.LineDecoder())]
+    assert texts == [cell for row in ROWS[1:] for cell in row]
+
+
+def test_all_texts_of_lines_and_lists():
+    texts = tables.read_all_texts(str(FOLDER / "pandas.csv.gz"), files.LineDecoder())
+    assert [*texts][-1] == "café 中文,neg"
+    texts = tables.read_all_texts(str(FOLDER / "datasets_tags.parquet"), files.LineDecoder())
+    assert {"Anna", "Rain"} <= {*texts}

@@ -219,6 +219,39 @@ def test_lines_of_a_file(tmp_path, capsys):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "columns"),
+    [
+        ("a.csv", 'id,text\n1,"one, two"\n2,three\n', ()),
+        ("a.jsonl", '{"id": 1, "body": "one, two"}\n{"id": 2, "body": "three"}\n', ("body",)),
+        ("a.json", '[{"text": ["one,", "two"]}, {"text": ["three"]}]', ()),
+        ("a.txt", "one, two\n\nthree\n", ()),
+    ],
+)
+def test_rows_of_a_table(tmp_path, name, content, columns):
+    (tmp_path / name).write_text(content)
+    read = read_questions("classifier", input_file=str(tmp_path / name), columns=columns)
+    assert [question.texts for question in read] == [["one, two"], ["three"]]
+    assert read[0].source == ("line 1" if name == "a.txt" else "row 1")
+
+
+def test_rows_of_pairs_and_choices(tmp_path):
+    (tmp_path / "a.tsv").write_text("text_a\ttext_b\none\ttwo\n")
+    (tmp_path / "b.csv").write_text("text_a,x,y\none,two,three\n")
+    path = str(tmp_path / "a.tsv")
+    for kind, pairs in (("encoder", False), ("encoder", True), ("classifier", True)):
+        settings = AttentionReportSettings(input_file=path)
+        (question,) = questions.read_questions(settings, kind, pairs)
+        assert question.texts == ["one", "two"]
+    (question,) = read_questions(
+        "multiple_choice", input_file=str(tmp_path / "b.csv"), columns=("text_a", "x", "y")
+    )
+    assert question.texts == ["one", ("two", "three")]
+    (tmp_path / "c.txt").write_text("one\n")
+    with pytest.raises(InputError, match=r"^`columns`=text: has no effect on lines of text; use a"):
+        read_questions("encoder", input_file=str(tmp_path / "c.txt"), columns=("text",))
+
+
 def test_the_script(shifting, tmp_path, capsys):
     scripts.run_here(
         "run.attention_report",
