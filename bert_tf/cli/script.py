@@ -293,9 +293,11 @@ def _is_input_error(error):
     if isinstance(error, (InputError, OSError, MemoryError)):
         return True
     tensorflow = sys.modules.get("tensorflow")
-    return tensorflow is not None and isinstance(
-        error, tuple(getattr(tensorflow.errors, name) for name in ENVIRONMENT_ERRORS)
-    )
+    if tensorflow is None or not isinstance(error, tensorflow.errors.OpError):
+        return False
+    known = tuple(getattr(tensorflow.errors, name) for name in ENVIRONMENT_ERRORS)
+    # A file over the limit of the system is an OutOfRangeError, which is otherwise a bug.
+    return isinstance(error, known) or any(reason in str(error) for reason in ADVICE)
 
 
 def _one_line(error):

@@ -103,7 +103,11 @@ class CheckpointManager(tf.train.CheckpointManager):
         # step, so that a resumed run has the same one.
         interval = self.checkpoint_interval or step
         self.checkpoint.save_counter.assign(max(0, -(-step // interval) - 1) if interval else 0)
-        return super().save(step, check_interval=False)
+        try:
+            return super().save(step, check_interval=False)
+        except BaseException:
+            _remove_temporary_files(self.directory)  # After an error, they can fill the disk.
+            raise
 
 
 def check_state(directory):

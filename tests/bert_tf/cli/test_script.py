@@ -110,6 +110,10 @@ def test_status_without_an_error(run):
             "run/events.out; No space left on device; free some space, or choose another directory",
         ),
         (
+            tf.errors.OutOfRangeError(None, None, "out/ckpt-3; File too large [Op:SaveV2]"),
+            "out/ckpt-3; File too large; raise the limit of the size of files (ulimit -f)",
+        ),
+        (
             OSError("a.json: cannot be written: File too large"),
             "a.json: cannot be written: File too large; raise the limit of the size of files "
             "(ulimit -f)",
