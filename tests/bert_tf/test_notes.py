@@ -36,7 +36,8 @@ def to_screen(text):
 def test_notes_next_to_a_progress_bar(monkeypatch, is_terminal):
     monkeypatch.setattr(sys, "stderr", Stream(is_terminal))
     notes.tell("before")
-    with tqdm(desc="predicting", total=3, mininterval=0) as bar:
+    # The bar is shown even with TQDM_DISABLE in the environment.
+    with tqdm(desc="predicting", total=3, mininterval=0, disable=False) as bar:
         bar.update()
         notes.tell("a")
         bar.update()
