@@ -57,7 +57,7 @@ LATE_IMPORTS = {
     "bert_tf.serving.saved_model": {"tensorflow_serving"},  # An optional package.
     # Writing a file, which reading it does without.
     "bert_tf.serving.litert": {
-        "ai_edge_litert",
+        "bert_tf.serving.litert_vectors",
         "tensorflow",
         "bert_tf.features",
         "bert_tf.tasks.servable",
@@ -92,8 +92,12 @@ LATE_IMPORTS = {
     "bert_tf.checkpoints.huggingface": {"bert_tf.checkpoints.safetensors_file"},
     "bert_tf.checkpoints.origin": {"bert_tf.checkpoints.tensorflow_file"},
     "bert_tf.checkpoints.original": {"bert_tf.checkpoints.tensorflow_file"},
-    # These modules import TensorFlow.
-    "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},
+    # These modules import TensorFlow or LiteRT, which the other formats do not require.
+    "bert_tf.serving.loading": {
+        "bert_tf.serving.saved_model",
+        "bert_tf.serving.checkpoint",
+        "bert_tf.serving.litert",
+    },
     "run.inference.predict": {"bert_tf.serving.checkpoint"},
 }
 
