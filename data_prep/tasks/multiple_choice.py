@@ -27,8 +27,8 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
 from data_prep import tables
+from data_prep.datasets.reader import Examples
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
-from data_prep.tasks.datasets import Examples
 from data_prep.tasks.text_features import convert_texts_to_features, describe_truncated
 
 QUESTIONS_FILE = (
@@ -69,7 +69,7 @@ class MultipleChoiceSettings(TaskSettings):
 class MultipleChoiceData(TaskData):
     """See TaskData.
 
-    Examples are data_prep.tasks.datasets.Examples, whose `text_b` is a list of choices.
+    Examples are data_prep.datasets.reader.Examples, whose `text_b` is a list of choices.
     """
 
     settings_class = MultipleChoiceSettings

@@ -8,7 +8,7 @@ import pytest
 from seqeval import metrics as entity_metrics
 
 from bert_tf.config import BertConfig
-from data_prep.tasks import conll
+from data_prep.datasets import conll
 from run.training.results import read_results
 from tests import scripts
 

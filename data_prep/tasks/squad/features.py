@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
 from bert_tf.tasks.span_labeler.decoding import find_fullest_windows, split_into_windows
 from data_prep import records
-from data_prep.tasks.squad.examples import split_words
+from data_prep.datasets.squad import split_words
 
 FIRST_UNIQUE_ID = 1_000_000_000  # As in the original BERT.
 EXAMPLES_AT_A_TIME = 512

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import conll, word_features
+from data_prep.datasets import conll
+from data_prep.tasks import word_features
 
 UNK = 1
 CLS = 2

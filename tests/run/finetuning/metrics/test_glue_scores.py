@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_prep.tasks.glue import TASKS
+from data_prep.datasets.published import TASKS
 from run.finetuning.metrics import glue_scores, glue_submission
 
 

@@ -9,7 +9,7 @@ import re
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import GENERIC_LABEL
-from data_prep.tasks.datasets import CUSTOM, Dataset, Split
+from data_prep.datasets.reader import CUSTOM, Dataset, Split
 
 SICK_FILE = "SICK.txt"
 SICK_PARTS = {

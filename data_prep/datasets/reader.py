@@ -1,8 +1,8 @@
 """Classification datasets: the layout of their files, and the reader of these files.
 
-`data_prep.tasks.glue` describes the published datasets, and `data_prep.tasks.custom_files` your own
-files. Published files are read like in the processors of the original BERT's run_classifier.py: by
-position, TSV without quoting, with a header if the file has one.
+`data_prep.datasets.published` describes the published datasets, and `data_prep.datasets.own_data`
+your own files. Published files are read like in the processors of the original BERT's
+run_classifier.py: by position, TSV without quoting, with a header if the file has one.
 """
 
 import collections
@@ -16,7 +16,7 @@ import numpy as np
 from bert_tf import files
 from bert_tf.errors import InputError, name_file
 from data_prep import tables
-from data_prep.tasks.labels import SingleLabel
+from data_prep.datasets.labels import SingleLabel
 
 CUSTOM = "custom"  # Name of the dataset of your own files.
 MAX_LISTED_LABELS = 8  # Number of labels to name in a message.
@@ -61,7 +61,7 @@ class Dataset:
       labels: Tuple of str. Label names in the order of their IDs; empty for regression.
       regression: bool. Whether the label is a number.
       metrics: Tuple of str. Official metrics, beginning with the metric for model selection.
-      label_format: Format of the labels of a row; see data_prep.tasks.labels.
+      label_format: Format of the labels of a row; see data_prep.datasets.labels.
       renamed_labels: Pairs of (name in a file, name in `labels`) for files with different names.
       skip_broken_rows: bool. Whether to skip and count rows with too few columns instead of raising
         an error.

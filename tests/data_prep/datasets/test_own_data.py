@@ -3,8 +3,8 @@
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks.custom_files import create_custom_task
-from data_prep.tasks.datasets import UNKNOWN_LABEL, read_examples
+from data_prep.datasets.own_data import create_custom_task
+from data_prep.datasets.reader import UNKNOWN_LABEL, read_examples
 
 
 def row(*fields):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
+from data_prep.datasets.labels import IndicatorLabels, ListedLabels
+from data_prep.datasets.own_data import create_custom_task
+from data_prep.datasets.reader import read_examples
 from data_prep.tasks.classifier import ClassifierData, ClassifierSettings
-from data_prep.tasks.custom_files import create_custom_task
-from data_prep.tasks.datasets import read_examples
-from data_prep.tasks.labels import IndicatorLabels, ListedLabels
 from tests.conftest import REFERENCE
 
 FOLDER = REFERENCE / "tables"

@@ -6,15 +6,15 @@ import re
 from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep import tables
-from data_prep.tasks import data_file
-from data_prep.tasks.datasets import CUSTOM, Dataset, Split, check_exists, select_rows
-from data_prep.tasks.labels import (
+from data_prep.datasets import own_columns
+from data_prep.datasets.labels import (
     IndicatorLabels,
     ListedLabels,
     SeparatedLabels,
     SingleLabel,
     parse_list,
 )
+from data_prep.datasets.reader import CUSTOM, Dataset, Split, check_exists, select_rows
 
 TRAIN_FILES = "train.tsv, train.csv, or train.jsonl"
 ENDINGS = ("tsv", "csv", "jsonl", "json", "ndjson", "parquet")
@@ -60,7 +60,7 @@ def create_custom_task(
     if text_a is None or label is None:
         path = next(filter(_is_file, paths), paths[0])
         check_exists(path, data_dir, TRAIN_FILES)
-        text_a, label = data_file.find_columns(
+        text_a, label = own_columns.find_columns(
             path, text_a, text_b, label, has_labels=path in paths[:2], table=table
         )
     label = _divide_columns(label, paths[:2], table)
