@@ -7,12 +7,12 @@ import pytest
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from data_prep.datasets import conll
+from data_prep.datasets import conll, multiple_choice
 from data_prep.pretraining import InstanceSettings, JobSettings
 from data_prep.pretraining import job as pretraining_job
 from data_prep.records import inspection
 from data_prep.records.settings import InspectionSettings
-from data_prep.tasks import multiple_choice, squad
+from data_prep.tasks import squad
 from data_prep.vocabulary import VocabularySettings
 from data_prep.vocabulary import job as vocabulary_job
 from tests import remote_folders

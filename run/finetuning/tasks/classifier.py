@@ -9,7 +9,8 @@ import numpy as np
 
 from bert_tf import losses
 from bert_tf.errors import InputError
-from data_prep.datasets import published, reader
+from data_prep.datasets import published
+from data_prep.datasets.types import CUSTOM, UNKNOWN_LABEL
 from data_prep.tasks.classifier import ClassifierData
 from run.finetuning.metrics import glue_scores, glue_submission
 from run.finetuning.tasks.base import Task
@@ -72,7 +73,7 @@ class ClassifierTask(Task):
             known_labels = known_labels[:, : predictions.shape[1]]
             predictions = np.pad(predictions, [(0, 0), (0, labels.shape[1] - predictions.shape[1])])
         loss = float(self._equal_loss(known_outputs, {"label_ids": known_labels})["loss"])
-        if self._dataset.name != reader.CUSTOM and not any(self._label_kind):
+        if self._dataset.name != CUSTOM and not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {
             **glue_scores.score(self._dataset.metrics, labels, predictions),
@@ -120,7 +121,7 @@ class ClassifierTask(Task):
 
     def order_labels(self, labels):
         """See Task. Models of Hugging Face's hub have the label names of its datasets."""
-        if self._dataset.name == reader.CUSTOM:
+        if self._dataset.name == CUSTOM:
             return labels
         try:
             return published.order_labels(self._dataset.name, self._dataset.labels, labels)
@@ -131,7 +132,7 @@ class ClassifierTask(Task):
     def _known_rows(self):
         """Rows of the development data whose label the model knows: slice, or bool [n]."""
         labels = self.features["dev"]["label_ids"]
-        return slice(None) if any(self._label_kind) else labels != reader.UNKNOWN_LABEL
+        return slice(None) if any(self._label_kind) else labels != UNKNOWN_LABEL
 
     @property
     def _published_ids(self):
@@ -140,7 +141,7 @@ class ClassifierTask(Task):
         F1 refers to the label with ID 1.
         """
         labels = self._dataset.labels
-        names = published.find_task(self._dataset.name).labels
+        names = published.find_dataset(self._dataset.name).labels
         return np.array([names.index(label) for label in labels])
 
     @property

@@ -91,18 +91,18 @@ LAYOUTS = {
 TEST_FILES = {"mnli": "test_matched.tsv", "mnli-mm": "test_mismatched.tsv"}
 
 
-@pytest.mark.parametrize("name", sorted({*published.TASKS} - {"xnli", "ax", "sick_e", "sick_r"}))
+@pytest.mark.parametrize("name", sorted({*published.DATASETS} - {"xnli", "ax", "sick_e", "sick_r"}))
 def test_published_layouts(tmp_path, write, name):
     file, rows, (text_a, text_b, labels, guids), test_row, expected_test = LAYOUTS[name]
-    task = published.find_task(name.upper())
+    dataset = published.find_dataset(name.upper())
     write(file, "\n".join([*([] if name == "cola" else ["header"]), *rows]).replace("|", "\t"))
-    examples = reader.read_examples(task, str(tmp_path), file.removesuffix(".tsv").split("_")[0])
+    examples = reader.read_examples(dataset, str(tmp_path), file.removesuffix(".tsv").split("_")[0])
     assert (examples.text_a, examples.text_b, examples.guids) == (text_a, text_b, guids)
-    assert examples.labels.dtype == (np.float32 if task.regression else np.int32)
+    assert examples.labels.dtype == (np.float32 if dataset.regression else np.int32)
     assert examples.labels.tolist() == labels
 
     write(TEST_FILES.get(name, "test.tsv"), f"header\n{test_row}".replace("|", "\t"))
-    examples = reader.read_examples(task, str(tmp_path), "test")
+    examples = reader.read_examples(dataset, str(tmp_path), "test")
     assert (examples.text_a, examples.text_b, examples.guids) == expected_test
     assert examples.labels is None
 
@@ -112,11 +112,11 @@ def test_diagnostic_data_is_only_predicted(tmp_path, write):
         "diagnostic.tsv",
         row("index", "sentence1", "sentence2") + row("0", "a", "b") + row("1", "c", "d"),
     )
-    examples = reader.read_examples(published.find_task("AX"), str(tmp_path), "test")
+    examples = reader.read_examples(published.find_dataset("AX"), str(tmp_path), "test")
     assert (examples.text_a, examples.text_b, examples.labels) == (["a", "c"], ["b", "d"], None)
     assert examples.guids == ["test-0", "test-1"]
     with pytest.raises(InputError, match="task ax has no split 'train'; must be one of test"):
-        reader.read_examples(published.TASKS["ax"], str(tmp_path), "train")
+        reader.read_examples(published.DATASETS["ax"], str(tmp_path), "train")
 
 
 def test_xnli_reads_one_language(tmp_path, write):
@@ -128,18 +128,18 @@ def test_xnli_reads_one_language(tmp_path, write):
         "xnli.dev.tsv",
         row(*["header"] * 9) + row("de", "neutral", *XNLI_ROW) + row("zh", "entailment", *XNLI_ROW),
     )
-    task = published.TASKS["xnli"]
-    train = reader.read_examples(task, str(tmp_path), "train")
+    dataset = published.DATASETS["xnli"]
+    train = reader.read_examples(dataset, str(tmp_path), "train")
     assert (train.text_a, train.text_b, train.labels.tolist()) == (["a", "c"], ["b", "d"], [0, 2])
-    dev = reader.read_examples(task, str(tmp_path), "dev")
+    dev = reader.read_examples(dataset, str(tmp_path), "dev")
     assert (dev.text_a, dev.labels.tolist(), dev.guids) == (["a b"], [1], ["dev-2"])
     assert reader.read_examples(
-        published.create_xnli_task("de"), str(tmp_path), "dev"
+        published.create_xnli("de"), str(tmp_path), "dev"
     ).labels.tolist() == [2]
     with pytest.raises(InputError, match=r"contains no multinli/multinli\.train\.ur\.tsv; "):
-        reader.read_examples(published.create_xnli_task("ur"), str(tmp_path), "train")
+        reader.read_examples(published.create_xnli("ur"), str(tmp_path), "train")
     with pytest.raises(InputError, match=r"dev\.tsv: contains no rows with 'ur' in column 1$"):
-        reader.read_examples(published.create_xnli_task("ur"), str(tmp_path), "dev")
+        reader.read_examples(published.create_xnli("ur"), str(tmp_path), "dev")
 
 
 def test_sick_in_one_file(tmp_path, write):
@@ -161,7 +161,7 @@ def test_sick_in_one_file(tmp_path, write):
     write("SICK.txt", header + "".join(row(*fields, *"123456", part) for *fields, part in rows))
     write("SICK_train.txt", "another format\n")
     read = lambda name, split: reader.read_examples(
-        published.create_sick_task(name, str(tmp_path)), str(tmp_path), split
+        published.create_sick(name, str(tmp_path)), str(tmp_path), split
     )
     train = read("sick_e", "train")
     assert (train.text_a, train.text_b, train.guids) == (
@@ -182,7 +182,7 @@ def test_sick_in_one_file(tmp_path, write):
 
 def test_only_line_feeds_end_lines(tmp_path, write):
     write("train.tsv", "\ufeffsentence\tlabel\r\na\u2028b\x85c\rd\t1\r\n\ne\t0")
-    examples = reader.read_examples(published.TASKS["sst-2"], str(tmp_path), "train")
+    examples = reader.read_examples(published.DATASETS["sst-2"], str(tmp_path), "train")
     assert examples.text_a == ["a\u2028b\x85c\rd", "e"]
     assert examples.labels.tolist() == [1, 0]
 
@@ -195,10 +195,10 @@ def test_faulty_lines_are_counted(tmp_path, write):
         + row("4", "1", "2", "a", "", "0")
         + row("5", "1", "2", " ", "b", "0"),
     )
-    examples = reader.read_examples(published.TASKS["qqp"], str(tmp_path), "train")
+    examples = reader.read_examples(published.DATASETS["qqp"], str(tmp_path), "train")
     assert (len(examples), examples.num_broken, examples.num_empty) == (2, 1, 2)
     write("train.tsv", b"\xef\xbb\xbfsentence\tlabel\ncaf\xe9\t1\ntea\t0\n")
-    examples = reader.read_examples(published.TASKS["sst-2"], str(tmp_path), "train")
+    examples = reader.read_examples(published.DATASETS["sst-2"], str(tmp_path), "train")
     assert (examples.text_a, examples.labels.tolist(), examples.num_garbled) == (
         ["caf", "tea"],
         [1, 0],
@@ -235,13 +235,13 @@ def test_faulty_lines_are_counted(tmp_path, write):
 def test_invalid_rows(tmp_path, write, task, text, message):
     write("train.tsv", text)
     with pytest.raises(InputError, match=message):
-        reader.read_examples(published.TASKS[task], str(tmp_path), "train")
+        reader.read_examples(published.DATASETS[task], str(tmp_path), "train")
 
 
 def test_names_of_tasks():
     with pytest.raises(
         InputError, match=r"^`task_name`=mprc: must be one of cola, sst-2, mrpc, .*, or custom$"
     ):
-        published.find_task("mprc")
-    assert published.find_task("STSB") is published.TASKS["sts-b"]
-    assert published.find_task("SICK-E") is published.TASKS["sick_e"]
+        published.find_dataset("mprc")
+    assert published.find_dataset("STSB") is published.DATASETS["sts-b"]
+    assert published.find_dataset("SICK-E") is published.DATASETS["sick_e"]

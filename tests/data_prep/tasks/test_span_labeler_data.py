@@ -1,5 +1,6 @@
 """Data of question answering."""
 
+import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
@@ -15,6 +16,39 @@ WITHOUT_WORDS = {
         }
     ]
 }
+
+QUESTIONS = {
+    "data": [
+        {
+            "paragraphs": [
+                {
+                    "context": f"a {letter}",
+                    "qas": [
+                        {
+                            "id": letter,
+                            "question": "a?",
+                            "answers": [{"text": letter, "answer_start": 2}],
+                        }
+                    ],
+                }
+                for letter in "bcdefgh"
+            ]
+        }
+    ]
+}
+
+
+def test_reading_and_writing_change_nothing(write, tmp_path, make_tokenizer):
+    """The examples keep the order of the file, and records written twice are the same."""
+    settings = SpanLabelerSettings(train_file=write("a.json", QUESTIONS), max_query_length=3)
+    data = SpanLabelerData(settings, 16)
+    tokenizer = make_tokenizer(*"abcdefgh")
+    ids = data.read("train", tokenizer)["input_ids"]
+    for name in ("1", "2"):
+        assert data.write_records(str(tmp_path / name), tokenizer) == 7
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+    assert "".join(example.qas_id for example in data.examples("train")) == "bcdefgh"
+    np.testing.assert_array_equal(data.read("train", tokenizer)["input_ids"], ids)
 
 
 def test_questions_that_fill_a_row():
