@@ -10,7 +10,7 @@ import pytest
 from bert_tf import models
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import scripts, toy_runs
-from tests.test_documentation import ROOT, code_blocks
+from tests.pages import ROOT, code_blocks
 
 SECOND_SECTION = "## Fine-tune with fit\n"
 

@@ -19,7 +19,7 @@ from bert_tf.serving.loading import open_export
 from bert_tf.serving.plain_model import group_by_length
 from bert_tf.tasks import KINDS
 from tests import scripts
-from tests.test_gpu_kernels import list_operations
+from tests.graphs import list_operations
 from tests.toy_servables import (
     METADATA,
     PIECES,
