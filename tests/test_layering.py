@@ -32,7 +32,7 @@ bert_tf.models
 bert_tf.techniques bert_tf.tasks.<kind>.graph
 bert_tf.techniques.compression bert_tf.serving
 bert_tf bert_tf.cli
-data_prep data_prep.compilation data_prep.processes data_prep.reading
+data_prep data_prep.compilation data_prep.processes data_prep.reading data_prep.text_settings
 data_prep.records data_prep.tables data_prep.vocabulary
 data_prep.pretraining.instances data_prep.tasks.squad
 data_prep.pretraining data_prep.tasks

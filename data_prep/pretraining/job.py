@@ -144,9 +144,8 @@ def open_state(settings, input_files, num_shards):
     Returns:
       Tuple `(state, digest)`: RunState; str that identifies the settings and the inputs.
     """
-    strips_accents = (
-        None if settings.strip_accents == settings.do_lower_case else settings.strip_accents
-    )
+    casing = settings.casing
+    strips_accents = None if casing.strip_accents == casing.do_lower_case else casing.strip_accents
     values = {
         **snapshot(settings),
         "dupe_factor": settings.instances.num_passes,

@@ -156,8 +156,9 @@ def create_shard(shard, settings):
       InputError: If the text has fewer documents than the objective requires, or is not text.
       OSError: If a file cannot be read or written. No partial file remains.
     """
+    casing = settings.casing
     tokenizer, vocabulary = load_tokenizer(
-        settings.vocab_file, settings.do_lower_case, settings.strip_accents, shard.run
+        settings.vocab_file, casing.do_lower_case, casing.strip_accents, shard.run
     )
     corpus = tokenize(parts.read_part(shard.text), tokenizer)
     check_documents(corpus.num_documents, shard, settings)

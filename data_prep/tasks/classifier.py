@@ -13,7 +13,7 @@ import numpy as np
 
 from bert_tf.cli import roles
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
-from bert_tf.cli.settings import setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes
 from bert_tf.notes import tell
@@ -46,11 +46,8 @@ XNLI = equals("task_name", "xnli")
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassifierSettings(TaskSettings):
-    """Data: your own file, or GLUE, XNLI, or SICK."""
-
-    kind: ClassVar = "classifier"
-    data: ClassVar = ("task_name", "data_dir", "data_file")
+class ClassifierFileSettings(TaskSettings):
+    """Your own file, or a published dataset."""
 
     data_file: str | None = setting(
         None,
@@ -67,12 +64,6 @@ class ClassifierSettings(TaskSettings):
         upper=1,
         rules=[Needs("data_file")],
     )
-    class_weights: str = setting(
-        "none",
-        "balanced: weight each training example by the inverse frequency of its label.",
-        choices=("none", "balanced"),
-        rules=[NotWith("regression"), NotWith("label_separator")],
-    )
     data_dir: str | None = setting(
         None,
         "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks, .csv or "
@@ -88,6 +79,14 @@ class ClassifierSettings(TaskSettings):
         "with a header. Required without --data_file.",
         rules=[Required(unless="data_file")],
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnSettings(Settings):
+    """Columns of your own data."""
+
+    outer_settings: ClassVar = ("task_name", "data_file")
+
     text_a_column: str | None = setting(
         None,
         "For your own data: column of the text. By default, a column with a common name, such as "
@@ -104,6 +103,31 @@ class ClassifierSettings(TaskSettings):
         "comma-separated. Lists of labels need no setting.",
         rules=[Needs(CUSTOM)],
     )
+    regression: bool = setting(
+        False, "For your own data: predict numbers instead of labels.", rules=[Needs(CUSTOM)]
+    )
+    label_separator: str | None = setting(
+        None,
+        "For your own data: separator between the labels of a row that can have several in one "
+        "text.",
+        rules=[Needs(CUSTOM), NotWith("regression")],
+        rare=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassifierSettings(ColumnSettings, ClassifierFileSettings):
+    """Data: your own file, or GLUE, XNLI, or SICK."""
+
+    kind: ClassVar = "classifier"
+    data: ClassVar = ("task_name", "data_dir", "data_file")
+
+    class_weights: str = setting(
+        "none",
+        "balanced: weight each training example by the inverse frequency of its label.",
+        choices=("none", "balanced"),
+        rules=[NotWith("regression"), NotWith("label_separator")],
+    )
     columns: tuple[str, ...] = setting(
         (),
         "For your own data without a header row: names of all columns, comma-separated, such as "
@@ -117,16 +141,6 @@ class ClassifierSettings(TaskSettings):
         "from the header and the first rows. tab: no quotes, as published GLUE.",
         choices=(dialects.AUTO, *dialects.DIALECTS),
         rules=[Needs(CUSTOM)],
-        rare=True,
-    )
-    regression: bool = setting(
-        False, "For your own data: predict numbers instead of labels.", rules=[Needs(CUSTOM)]
-    )
-    label_separator: str | None = setting(
-        None,
-        "For your own data: separator between the labels of a row that can have several in one "
-        "text.",
-        rules=[Needs(CUSTOM), NotWith("regression")],
         rare=True,
     )
     xnli_language: str = setting(

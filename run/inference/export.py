@@ -24,10 +24,10 @@ def run(settings):
         (export_litert if settings.format == "litert" else export_graph)(settings)
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
-    strategies.warn_about_slow_precision(settings.mixed_precision, "CPU")
+    strategies.warn_about_slow_precision(settings.compute.mixed_precision, "CPU")
     servable = checkpoint.load_servable(
         **settings.checkpoint_to_serve,
-        dtype=DTYPE_POLICIES[settings.mixed_precision],
+        dtype=DTYPE_POLICIES[settings.compute.mixed_precision],
         remove_padding=settings.signatures == saved_model.ALL_SIGNATURES,
     )
     export_saved_model(servable, settings, content)

@@ -63,7 +63,7 @@ def _parse_phase(text, settings):
         raise InputError(f"`phases`: {text!r}: the fraction must be greater than 0 and at most 1")
     batch_size = sizes[0] if sizes else settings.training.train_batch_size
     predictions = sizes[1] if len(sizes) > 1 else None
-    if predictions is None and settings.instances.objective_spec.predicts_next:
+    if predictions is None and settings.objective_spec.predicts_next:
         predictions = settings.max_predictions_per_seq
     if predictions is None:
         predictions = math.ceil(settings.masked_lm_prob * length)

@@ -30,18 +30,18 @@ FEATURES_OF_KINDS = {
 CORRUPTED = "is corrupted, truncated, or not a TFRecord file; inspect_records finds the byte"
 
 
-def pretraining_limits(config, instances):
+def pretraining_limits(config, settings):
     """Returns the exclusive upper bound of the numbers in pre-training records.
 
     Args:
       config: BertConfig.
-      instances: InstanceSettings of the records.
+      settings: RecordSettings of the records.
     """
-    length = instances.max_seq_length
-    label = instances.objective_spec.sentence_label
+    length = settings.max_seq_length
+    label = settings.objective_spec.sentence_label
     return {
         "input_ids": config.vocab_size,
-        "input_mask": instances.most_packed + 1 if instances.most_packed else 2,
+        "input_mask": settings.most_packed + 1 if settings.most_packed else 2,
         "segment_ids": config.num_segments,
         "positions": length,
         "masked_lm_positions": length,
