@@ -20,7 +20,7 @@ from bert_tf import files, processor
 from bert_tf.cli import paths
 from bert_tf.cli.paths import FINISHED_SUFFIX, RUN_SUFFIX
 from bert_tf.cli.run_state import CHANGEABLE, RunState, fingerprint, snapshot
-from bert_tf.cli.script import announce
+from bert_tf.cli.script import announce, warn
 from bert_tf.errors import InputError
 from bert_tf.files import lock_output
 from data_prep.pretraining import parts
@@ -77,6 +77,8 @@ def run(settings):
     if missing:
         lines.insert(2, _describe_speed(shards, missing, time.perf_counter() - start))
     announce("\n".join(lines))
+    for note in counts.find_notes(settings.instances):
+        warn(note)
     return counts, missing
 
 

@@ -6,7 +6,6 @@ Section 4.1 of the paper: GLUE.
 import dataclasses
 import functools
 import os
-import sys
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes
-from bert_tf.notes import tell
+from bert_tf.notes import tell, write_line
 from data_prep import tables
 from data_prep.tables import dialects
 from data_prep.tasks import data_file, datasets, glue, text_features
@@ -270,11 +269,10 @@ class ClassifierData(TaskData):
             )
         data_file.print_notes(examples)
         is_dev = data_file.choose_development_rows(examples.labels, fraction)
-        print(f"{path}: {data_file.describe(self.dataset, examples)}", file=sys.stderr)
-        print(
+        write_line(f"{path}: {data_file.describe(self.dataset, examples)}")
+        write_line(
             f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for "
-            f"development (--dev_fraction={fraction:g})",
-            file=sys.stderr,
+            f"development (--dev_fraction={fraction:g})"
         )
         return examples, is_dev
 
@@ -304,7 +302,7 @@ class ClassifierData(TaskData):
         if examples.num_garbled:
             notes.append(describe_dropped_bytes(examples.num_garbled))
         for note in notes:
-            print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
+            write_line(f"{split}: {len(examples):,} rows; {note}")
         if not self.settings.data_file:
             data_file.print_notes(examples)
         return features
@@ -358,6 +356,7 @@ class ClassifierData(TaskData):
 
     @property
     def training_files(self):
+        """See TaskData."""
         if self.settings.data_file:
             return {"data_file": [self.settings.data_file]}
         return {
@@ -366,6 +365,7 @@ class ClassifierData(TaskData):
 
     @property
     def metadata_fields(self):
+        """See TaskData."""
         return {
             "labels": self.dataset.labels,
             "pairs": self.dataset.first_split.text_b is not None,
@@ -375,6 +375,7 @@ class ClassifierData(TaskData):
 
     @property
     def resolved_settings(self):
+        """See TaskData."""
         settings = dataclasses.replace(
             self.settings, task_name=self.dataset.name, **self.window_settings
         )

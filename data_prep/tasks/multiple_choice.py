@@ -15,7 +15,6 @@ import dataclasses
 import itertools
 import os
 import re
-import sys
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
+from bert_tf.notes import write_line
 from data_prep import tables
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 from data_prep.tasks.datasets import Examples
@@ -97,7 +97,7 @@ class MultipleChoiceData(TaskData):
         )
         if questions.num_garbled:
             notes.append(files.describe_dropped_bytes(questions.num_garbled))
-        print("; ".join(notes), file=sys.stderr)
+        write_line("; ".join(notes))
         return features
 
     def _read_unlabeled(self, path, tokenizer):
@@ -129,6 +129,7 @@ class MultipleChoiceData(TaskData):
 
     @property
     def training_files(self):
+        """See TaskData."""
         path = self.settings.train_file
         return {"train_file": paths.files_below(path) if files.at(path).is_dir() else [path]}
 

@@ -211,6 +211,7 @@ class SpanLabelerData(TaskData):
 
     @property
     def metadata_fields(self):
+        """See TaskData."""
         return {
             "doc_stride": self.settings.doc_stride,
             "max_query_length": self.settings.max_query_length,

@@ -98,7 +98,9 @@ def find_wrong_predictions(settings, observer):
     checkpoint = settings.model.init_checkpoint
     if kind not in READERS:
         raise InputError(
-            f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one"
+            f"requires a fine-tuned model, but {checkpoint} is not one",
+            "wrong_examples",
+            settings.wrong_examples,
         )
     task = DATA[kind].settings_class.from_model(
         ModelDirectory.open(checkpoint).run_settings, settings.data.values()
@@ -111,7 +113,9 @@ def find_wrong_predictions(settings, observer):
         if len(wrong) == settings.wrong_examples:
             break
     if not wrong:
-        raise InputError("`wrong_examples`: the model predicts all examples correctly")
+        raise InputError(
+            "the model predicts all examples correctly", "wrong_examples", settings.wrong_examples
+        )
     return wrong
 
 

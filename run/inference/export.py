@@ -1,7 +1,6 @@
 """Export of a trained model that accepts raw text, with a summary of the result."""
 
 import os
-import sys
 
 import tensorflow as tf
 
@@ -89,7 +88,7 @@ def export_litert(settings):
 
 def export_graph(settings):
     """Writes the ONNX or the OpenVINO model; prints its size, and the command to use it."""
-    print(f"converting to {settings.format}", file=sys.stderr)
+    notes.write_line(f"converting to {settings.format}")
     servable = checkpoint.load_servable(**settings.checkpoint_to_serve, remove_padding=False)
     files.at(settings.export_dir).make_dirs()
     if settings.format == "onnx":
@@ -112,7 +111,7 @@ def convert(settings, weights):
 
     `weights`: Storage format of the weights.
     """
-    print("converting to LiteRT, which takes a minute or two", file=sys.stderr)
+    notes.write_line("converting to LiteRT, which takes a minute or two")
     servable = checkpoint.load_servable(
         **settings.checkpoint_to_serve | {"static_length": True, "layer": "litert"}
     )

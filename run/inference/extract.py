@@ -1,7 +1,6 @@
 """Extraction of contextual embeddings of each token of a text, from any layers of a BERT."""
 
 import itertools
-import sys
 
 import numpy as np
 import tensorflow as tf
@@ -10,6 +9,7 @@ from tqdm import tqdm
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
+from bert_tf.notes import write_line
 from bert_tf.tokenization.model_inputs import pack
 from run.inference import request_files, vector_files
 from run.training import prediction, strategies
@@ -87,7 +87,7 @@ def _make_predictor(settings, strategy, layers):
             ),
             dtype=DTYPE_POLICIES[settings.compute.mixed_precision],
         )
-    print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
+    write_line(load_pretrained(encoder, settings.model.init_checkpoint))
 
     def compute(features, training=False):
         outputs = encoder(features, training=training)["encoder_outputs"]

@@ -43,7 +43,7 @@ def run(settings, techniques=()):
         for phase in get_phases(settings)
     ]
     for note in settings.notes():
-        print(note)
+        notes.tell(note)
     strategies.warn_about_slow_precision(
         settings.step.mixed_precision, strategies.device_type(strategy)
     )

@@ -199,12 +199,12 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
         """Yields notes about the learning rate and the records to evaluate on."""
         if self.do_train and self.num_warmup_steps >= self.num_train_steps:
             yield (
-                f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never "
+                f"--num_warmup_steps={self.num_warmup_steps}: the learning rate never "
                 f"reaches its peak within --num_train_steps={self.num_train_steps}"
             )
         if self.do_eval and not self.eval_input_file:
             yield (
-                "note: evaluations use the records of --input_file; for held-out records, set "
+                "evaluations use the records of --input_file; for held-out records, set "
                 "--eval_input_file"
             )
 

@@ -229,7 +229,7 @@ class DeviceSettings(Settings):
         """Yields a note for each obsolete flag of the original BERT that was set."""
         for field, value in self.fields():
             if field.name in OBSOLETE and value != field.default:
-                yield f"note: --{field.name}: obsolete and ignored (see --help)"
+                yield f"--{field.name}: obsolete and ignored (see --help)"
 
 
 @dataclasses.dataclass(frozen=True)
