@@ -19,7 +19,8 @@ MAX_LINES = 450  # Limit for a file.
 # it. "data_prep/" and "run/" are the scripts in these directories. No line of the library follows
 # bert_tf.cli, so that it imports no flags.
 ORDER = """
-bert_tf.errors bert_tf.notes bert_tf.processor bert_tf.tensorflow_messages bert_tf.variables
+bert_tf.errors bert_tf.lazy_names bert_tf.notes bert_tf.processor bert_tf.tensorflow_messages
+bert_tf.variables
 bert_tf.files bert_tf.saved_objects bert_tf.checkpoints.huggingface_config
 bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization bert_tf.optimization
 bert_tf.losses bert_tf.tasks
@@ -32,7 +33,7 @@ bert_tf.models
 bert_tf.techniques bert_tf.tasks.<kind>.graph
 bert_tf.techniques.compression bert_tf.serving
 bert_tf bert_tf.cli
-data_prep data_prep.compilation data_prep.processes data_prep.reading
+data_prep data_prep.compilation data_prep.processes data_prep.reading data_prep.text_settings
 data_prep.records data_prep.tables data_prep.vocabulary
 data_prep.datasets data_prep.pretraining.instances
 data_prep.tasks.squad

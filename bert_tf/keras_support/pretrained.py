@@ -65,6 +65,7 @@ def load_model(
         ):
             leave = tuple(head)
             other = "task" if has_other_task else "number of outputs"
+            # Not a note: the program that calls the library can filter warnings.
             warnings.warn(
                 f"{path}: the checkpoint has the head of another {other}; only its encoder is "
                 "loaded",
