@@ -34,6 +34,7 @@ from bert_tf.checkpoints.huggingface_tokenizer import (
     follows_file,
     read_config_casing,
     read_tokenizer_casing,
+    replace_casing,
 )
 from bert_tf.checkpoints.origin import Origin
 from bert_tf.checkpoints.original import find_tensorflow_checkpoint
@@ -109,14 +110,18 @@ class HuggingFace(Origin):
         config_path = directory.find(TOKENIZER_CONFIG_NAME)
         path = directory.find(TOKENIZER_NAME)
         config = directory.read_json_object(config_path) if config_path else {}
-        if config_path and path and follows_file(config):
-            check_config(config, config_path)
-        elif config_path:
-            yield read_config_casing(config, config_path, has_file=path is not None)
-        if path:
-            # With a class of BERT, transformers takes only the vocabulary from this file.
-            is_followed = config.get("tokenizer_class") is None or follows_file(config)
-            yield read_tokenizer_casing(directory.read_json_object(path), path, is_followed)
+        if not path:
+            if config_path:
+                yield read_config_casing(config, config_path)
+            return
+        check_config(config, config_path or path)
+        values = directory.read_json_object(path)
+        model_path = directory.find(CONFIG_NAME)
+        model = directory.read_json_object(model_path) if model_path else {}
+        if follows_file(config, model):
+            yield read_tokenizer_casing(values, path)
+        else:
+            yield replace_casing(values, path, config, config_path or path)
 
     def read_task(self, directory):
         """See Origin. The task of a fine-tuned model; its other values are unknown."""
