@@ -24,7 +24,6 @@ from bert_tf.checkpoints.huggingface_config import (
 from bert_tf.checkpoints.huggingface_file_keys import CONFIG as CONFIG_KEYS
 from bert_tf.checkpoints.huggingface_keys import (
     OUTPUT_BIAS_KEY,
-    TIED_KERNEL,
     TRANSPOSED,
     canonical_name,
     to_huggingface_key,
@@ -35,6 +34,7 @@ from bert_tf.checkpoints.huggingface_tokenizer import (
     follows_file,
     read_config_casing,
     read_tokenizer_casing,
+    replace_casing,
 )
 from bert_tf.checkpoints.origin import Origin
 from bert_tf.checkpoints.original import find_tensorflow_checkpoint
@@ -44,7 +44,7 @@ from bert_tf.errors import InputError, name_file
 from bert_tf.files import new_files, read_json_object
 from bert_tf.tasks import KINDS, Classifier
 from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME, TOKENIZER_NAME
-from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, WORD_EMBEDDINGS
+from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, OUTPUT_MATRIX, WORD_EMBEDDINGS
 
 KIND = "Hugging Face model"
 
@@ -110,14 +110,18 @@ class HuggingFace(Origin):
         config_path = directory.find(TOKENIZER_CONFIG_NAME)
         path = directory.find(TOKENIZER_NAME)
         config = directory.read_json_object(config_path) if config_path else {}
-        if config_path and path and follows_file(config):
-            check_config(config, config_path)
-        elif config_path:
-            yield read_config_casing(config, config_path, has_file=path is not None)
-        if path:
-            # With a class of BERT, transformers takes only the vocabulary from this file.
-            is_followed = config.get("tokenizer_class") is None or follows_file(config)
-            yield read_tokenizer_casing(directory.read_json_object(path), path, is_followed)
+        if not path:
+            if config_path:
+                yield read_config_casing(config, config_path)
+            return
+        check_config(config, config_path or path)
+        values = directory.read_json_object(path)
+        model_path = directory.find(CONFIG_NAME)
+        model = directory.read_json_object(model_path) if model_path else {}
+        if follows_file(config, model):
+            yield read_tokenizer_casing(values, path)
+        else:
+            yield replace_casing(values, path, config, config_path or path)
 
     def read_task(self, directory):
         """Reads the kind and the labels of a fine-tuned model from its config.json."""
@@ -159,16 +163,17 @@ class HuggingFace(Origin):
 
         Raises:
           InputError: If a file is a pickle, does not exist, or is corrupted; if the word embedding
-            matrix of BERT is missing, or the output kernel is not tied to it; or if this project
-            does not support the config.
+            matrix of BERT is missing; or if this project does not support the config.
         """
         if not path.endswith(WEIGHTS_SUFFIXES):
             return None
         settings = {}
+        is_tied = True
         model_type = None
         if directory.folder.exists(CONFIG_NAME):
             config = directory.read_config(directory.folder.join(CONFIG_NAME))
             settings = {name: getattr(config, name) for name in SETTINGS}
+            is_tied = config.tie_word_embeddings
             model_type = directory.compute(_check_model_type, directory.folder.join(CONFIG_NAME))
         tensors = _read_tensors(path, _list_parts(directory, path), model_type != BERT)
         if WORD_EMBEDDINGS not in tensors:
@@ -178,12 +183,8 @@ class HuggingFace(Origin):
         bias = tensors.pop(OUTPUT_BIAS_KEY, None)
         if bias is not None:
             tensors[OUTPUT_BIAS] = bias
-        tied = tensors.pop(TIED_KERNEL, None)
-        if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
-            raise InputError(
-                f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models "
-                "with an untied output kernel are not supported"
-            )
+        if is_tied and OUTPUT_MATRIX in tensors:
+            _remove_copy(tensors)
         return Checkpoint(path, KIND, tensors, settings)
 
 
@@ -296,6 +297,12 @@ def _read_tensors(path, parts, is_relative):
     return tensors
 
 
+def _remove_copy(tensors):
+    """Removes the output matrix from the tensors of a file if it equals the word embeddings."""
+    if np.array_equal(tensors[OUTPUT_MATRIX].read(), tensors[WORD_EMBEDDINGS].read()):
+        del tensors[OUTPUT_MATRIX]
+
+
 def _to_stored_tensor(path, file, key):
     return StoredTensor(
         file.get_slice(key).get_shape(), lambda: check_weights(path, key, file.get_tensor(key))
@@ -353,6 +360,8 @@ def write(folder, tensors, config, task=None):
         )
         # safetensors writes the memory layout, regardless of the strides.
         values[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
+    if OUTPUT_MATRIX in tensors:  # transformers then reads the bias under this name.
+        values[OUTPUT_BIAS_KEY] = values[keys[OUTPUT_BIAS]]
     with new_files(folder) as unfinished:
         config_path, weights_path = (
             os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME)

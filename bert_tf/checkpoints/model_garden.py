@@ -39,6 +39,7 @@ from bert_tf.files import new_files
 from bert_tf.variables import (
     NEXT_SENTENCE,
     OUTPUT_BIAS,
+    OUTPUT_MATRIX,
     POSITION_EMBEDDINGS,
     TOKEN_TYPE_EMBEDDINGS,
     WORD_EMBEDDINGS,
@@ -233,9 +234,10 @@ def write(folder, tensors, config):
     Raises:
       InputError: If the Model Garden does not support a setting of the model.
     """
-    reject_settings(
-        config.to_dict(), ("attention_heads_per_layer", *OWN_SETTINGS), "the Model Garden's encoder"
-    )
+    unsupported = ["attention_heads_per_layer", *OWN_SETTINGS]
+    if OUTPUT_MATRIX in tensors:
+        unsupported.append("tie_word_embeddings")
+    reject_settings(config.to_dict(), unsupported, "the Model Garden's encoder")
     import tensorflow as tf
 
     objects = {}
