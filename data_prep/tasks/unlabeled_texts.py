@@ -4,8 +4,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder
 from bert_tf.notes import write_line
 from data_prep import tables
+from data_prep.datasets import own_columns
 from data_prep.tables import dialects
-from data_prep.tasks import data_file
 
 
 def read(path, is_pair, text_a_column=None, text_b_column=None):
@@ -18,7 +18,7 @@ def read(path, is_pair, text_a_column=None, text_b_column=None):
       path: Path of the file.
       is_pair: bool. Whether the teacher requires two texts per row.
       text_a_column, text_b_column: str or None. Columns of the texts. By default, the first one has
-        a common name; see `data_file.find_columns`.
+        a common name; see `own_columns.find_columns`.
 
     Returns:
       Tuple `(text_a, text_b)`, lists of str; `text_b` is None for single texts.
@@ -43,7 +43,7 @@ def _read_columns(path, is_pair, text_a_column, text_b_column):
             "unlabeled_file",
             path,
         )
-    text_a, _ = data_file.find_columns(path, text_a_column, text_b_column, has_labels=False)
+    text_a, _ = own_columns.find_columns(path, text_a_column, text_b_column, has_labels=False)
     columns = [text_a, text_b_column] if is_pair else [text_a]
     decoder = LineDecoder()
     notes = []

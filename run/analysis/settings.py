@@ -16,6 +16,7 @@ from bert_tf.tasks import Encoder
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
 from run.inference import request_files
 from run.inference.served_models import ServingSettings
+from run.inference.settings import RequestFormatSettings
 
 FORMATS = ("html", "npz")
 
@@ -44,8 +45,7 @@ class AttentionReportSettings(ServingSettings):
         rules=[NotWith("text"), NotWith("wrong_examples")],
         role=roles.INPUT_FILE,
     )
-    columns: tuple[str, ...] = request_files.TEXT_COLUMNS
-    table_dialect: str = request_files.TABLE_DIALECT
+    requests: RequestFormatSettings = dataclasses.field(default_factory=RequestFormatSettings)
     wrong_examples: int = setting(
         0,
         "Number of misclassified development examples of a fine-tuned model to show, instead of "
@@ -70,7 +70,9 @@ class AttentionReportSettings(ServingSettings):
     @property
     def request_options(self):
         """The request_files.RequestOptions."""
-        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
+        return request_files.RequestOptions(
+            self.requests.columns, dialect=self.requests.table_dialect
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +92,7 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
         rules=[Required(unless="treebank")],
         role=roles.INPUT_FILE,
     )
-    columns: tuple[str, ...] = request_files.TEXT_COLUMNS
-    table_dialect: str = request_files.TABLE_DIALECT
+    requests: RequestFormatSettings = dataclasses.field(default_factory=RequestFormatSettings)
     treebank: str | None = setting(
         None,
         "CoNLL-U file, for finding the best head for each dependency relation. "
@@ -120,7 +121,9 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     @property
     def request_options(self):
         """The request_files.RequestOptions."""
-        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
+        return request_files.RequestOptions(
+            self.requests.columns, dialect=self.requests.table_dialect
+        )
 
 
 @dataclasses.dataclass(frozen=True)

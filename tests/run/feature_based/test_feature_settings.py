@@ -7,10 +7,9 @@ from run.feature_based.settings import FeatureBasedSettings
 
 
 def test_tables_are_read_like_those_of_run_classifier():
-    settings = FeatureBasedSettings(
-        task_name="custom", data_dir="d", columns=("text", "label"), table_dialect="semicolon"
-    )
+    values = {"data_dir": "d", "columns": ("text", "label"), "table_dialect": "semicolon"}
+    settings = FeatureBasedSettings().replace_values({**values, "task_name": "custom"})
     assert settings.task.columns == ("text", "label")
     assert settings.task.table_dialect == "semicolon"
     with pytest.raises(InputError, match=r"^`columns`=.*: requires `task_name`=custom"):
-        FeatureBasedSettings(task_name="sst-2", data_dir="d", columns=("text",)).task  # noqa: B018
+        settings.replace_values({"task_name": "sst-2"}).task  # noqa: B018
