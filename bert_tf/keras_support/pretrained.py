@@ -26,7 +26,7 @@ ENCODER = "bert/"  # Prefix of the names of its variables.
 def load_model(
     model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments
 ):
-    """See `KerasModel.from_pretrained`."""
+    """Creates a model and loads its weights, as `KerasModel.from_pretrained` explains."""
     directory = ModelDirectory.open(path, "path")
     path = directory.path
     kind = KINDS[model_class.kind]
@@ -113,7 +113,10 @@ def _warn_about_missing(report, expected):
 
 
 def save_model(model, path, tokenizer, **options):
-    """See `KerasModel.save_pretrained`; `options` are fields of TaskMetadata, None if not set."""
+    """Writes the directory that `KerasModel.save_pretrained` describes.
+
+    `options` are fields of TaskMetadata, None if not set.
+    """
     kind = KINDS[model.kind]
     config = getattr(model, "encoder", model).config
     if tokenizer.vocab_size > config.vocab_size:

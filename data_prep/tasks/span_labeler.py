@@ -115,9 +115,6 @@ class SpanLabelerData(TaskData):
 
     Examples are lists of data_prep.tasks.squad.Example. Evaluation and prediction use the same
     file.
-
-    Attributes:
-      windows: List of data_prep.tasks.squad.InputFeatures of the last split read.
     """
 
     settings_class = SpanLabelerSettings
@@ -147,9 +144,16 @@ class SpanLabelerData(TaskData):
         return examples
 
     def read(self, split, tokenizer):
-        """See TaskData. Also stores the windows."""
-        self.windows = list(self.convert(split, tokenizer))
-        arrays = squad.create_arrays(self.windows)
+        """See TaskData."""
+        return self.create_arrays(self.create_windows(split, tokenizer))
+
+    def create_windows(self, split, tokenizer):
+        """Returns the windows of a split, a list of squad.WindowFeatures. See `read`."""
+        return list(self._convert(self.examples(split), split, tokenizer))
+
+    def create_arrays(self, windows):
+        """Returns the features of a list of squad.WindowFeatures, as `read` does."""
+        arrays = squad.create_arrays(windows)
         return {name: arrays[name] for name in ID_FEATURES}
 
     def write_records(self, path, tokenizer):
@@ -159,23 +163,20 @@ class SpanLabelerData(TaskData):
           path: Path of the TFRecord file.
           tokenizer: BertTokenizer.
         """
-        random.Random(SHUFFLE_SEED).shuffle(self.examples("train"))
-        return squad.write_records(
-            path, self.convert("train", tokenizer), self.max_seq_length, is_training=True
-        )
+        examples = self.examples("train").copy()
+        random.Random(SHUFFLE_SEED).shuffle(examples)
+        windows = self._convert(examples, "train", tokenizer)
+        return squad.write_records(path, windows, self.max_seq_length, is_training=True)
 
-    def convert(self, split, tokenizer):
-        """Yields the windows of a split, and prints their number at the end.
+    def _convert(self, examples, split, tokenizer):
+        """Yields the windows of examples of a split, and prints their number at the end.
 
         Raises:
           InputError: If there are none.
         """
         name, path = self._file(split)
         counts = collections.Counter()
-        examples = self.examples(split)
-        yield from self._create_windows(
-            examples, tokenizer, is_training=split == "train", counts=counts
-        )
+        yield from self._divide(examples, tokenizer, is_training=split == "train", counts=counts)
         if not counts["windows"]:
             raise InputError("contains no context with words", name, path)
         note = ""
@@ -186,7 +187,7 @@ class SpanLabelerData(TaskData):
             )
         warn(f"{path}: {len(examples):,} questions, {counts['windows']:,} windows{note}")
 
-    def _create_windows(self, examples, tokenizer, *, is_training, counts=None):
+    def _divide(self, examples, tokenizer, *, is_training, counts=None):
         return squad.convert_examples_to_features(
             examples,
             tokenizer,
@@ -204,7 +205,7 @@ class SpanLabelerData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
-        windows = list(self._create_windows(examples, tokenizer, is_training=False))
+        windows = list(self._divide(examples, tokenizer, is_training=False))
         if not windows:
             raise InputError("contains no context with words", "unlabeled_file", path)
         return squad.create_arrays(windows)

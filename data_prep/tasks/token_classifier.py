@@ -10,7 +10,8 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
 from bert_tf.notes import write_line
-from data_prep.tasks import conll, tag_schemes, word_features
+from data_prep.datasets import conll, tag_schemes
+from data_prep.tasks import word_features
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
 WORDS_FILE = (
@@ -66,7 +67,7 @@ class TokenClassifierSettings(TaskSettings):
 
 
 class TokenClassifierData(TaskData):
-    """See TaskData. Examples are data_prep.tasks.conll.Sentences."""
+    """See TaskData. Examples are data_prep.datasets.conll.Sentences."""
 
     settings_class = TokenClassifierSettings
 

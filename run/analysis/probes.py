@@ -15,7 +15,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes, new_file
-from data_prep.tasks import conll
+from data_prep.datasets import conll
 from run.analysis import linear_probes, reading
 from run.training import plots, strategies
 from run.training.settings import DeviceSettings

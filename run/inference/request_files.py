@@ -12,8 +12,8 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.notes import write_line
 from data_prep import tables
+from data_prep.datasets import own_columns
 from data_prep.tables import contents, dialects, rows
-from data_prep.tasks import data_file
 
 TABLES = (".tsv", ".csv")  # Ends of the names of tables.
 LIST_INPUT = "choices"  # The only input that is a list of texts.
@@ -26,7 +26,7 @@ FORMATS = (  # For help texts.
 )
 # Common names of the columns of texts, for models with these inputs.
 COMMON_NAMES = {
-    ("text",): tuple((name,) for name in (*data_file.TEXTS, "tokens", "words")),
+    ("text",): tuple((name,) for name in (*own_columns.TEXTS, "tokens", "words")),
     ("text_a", "text_b"): (
         ("sentence1", "sentence2"),
         ("premise", "hypothesis"),

@@ -5,7 +5,7 @@ TensorFlow, which takes seconds, so that invalid settings are reported immediate
 """
 
 from data_prep.pretraining.instances.assembly import assemble
-from data_prep.pretraining.instances.instances import Instances, create_instances
+from data_prep.pretraining.instances.generation import Instances, create_instances
 from data_prep.pretraining.instances.sampling import create_random_state
 from data_prep.pretraining.instances.settings import (
     OBJECTIVES,

@@ -39,6 +39,7 @@ class SpanLabelerTask(Task):
 
     tokenizer: BertTokenizer | None = None
     padding: Padding = Padding.STATIC
+    windows: tuple = ()  # squad.WindowFeatures of each row of the development data.
     has_answers: bool = False  # Whether the development data can be scored.
     # Of the file of training examples, once it is written; shared by all runs.
     num_records: list = dataclasses.field(default_factory=list)
@@ -53,11 +54,13 @@ class SpanLabelerTask(Task):
 
     def read(self, tokenizer, padding):
         """See Task."""
-        features = {"dev": self.data.read("dev", tokenizer)} if self._examples else {}
+        windows = self.data.create_windows("dev", tokenizer) if self._examples else ()
+        features = {"dev": self.data.create_arrays(windows)} if windows else {}
         return dataclasses.replace(
             self,
             tokenizer=tokenizer,
             padding=padding,
+            windows=tuple(windows),
             features=features | self._read_unlabeled(tokenizer),
         )
 
@@ -156,7 +159,7 @@ class SpanLabelerTask(Task):
         windows. The answers of several equal models are therefore the answers of one of them.
         """
         _, firsts, counts = np.unique(
-            [window.example_index for window in self.data.windows],
+            [window.example_index for window in self.windows],
             return_index=True,
             return_counts=True,
         )
@@ -193,7 +196,7 @@ class SpanLabelerTask(Task):
         penalty = self._padding_penalty
         return squad.predict_answers(
             self._examples,
-            self.data.windows,
+            self.windows,
             outputs["start_logits"] + penalty,
             outputs["end_logits"] + penalty,
             n_best_size=task.n_best_size,

@@ -9,7 +9,8 @@ import os
 from bert_tf import losses
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from data_prep.tasks import conll, tag_schemes, word_features
+from data_prep.datasets import conll, tag_schemes
+from data_prep.tasks import word_features
 from data_prep.tasks.token_classifier import TokenClassifierData
 from run.finetuning.tasks.base import Task
 from run.training import plots

@@ -17,6 +17,7 @@ from bert_tf import losses, models
 from bert_tf.checkpoints import (
     FORMATS,
     ModelDirectory,
+    convert,
     huggingface,
     huggingface_config,
     load_pretrained,
@@ -25,6 +26,7 @@ from bert_tf.checkpoints import (
 )
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
+from bert_tf.variables import OUTPUT_MATRIX
 from tests.bert_tf.checkpoints.conftest import SMALL, describe
 from tests.encoders import load_all, make_encoder, make_features
 from tests.gradients import assert_close, compute_gradients
@@ -110,84 +112,95 @@ def test_activations_have_other_names(tmp_path):
     assert huggingface_config.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
 
 
+@dataclasses.dataclass(frozen=True)
+class WrittenModel:
+    """A model in Hugging Face's format.
+
+    Attributes:
+      model_class: str. Name of the class.
+      architecture: str. The end of the architecture in config.json.
+      outputs: Tuple of int. Arguments of the class after the config.
+      task: TaskMetadata to write, or None.
+      read: TaskMetadata that config.json contains, if it is not `task`.
+      head: Tuple of the key and the sizes of a tensor of the head; empty if none is checked.
+    """
+
+    model_class: str
+    architecture: str
+    outputs: tuple = ()
+    task: object = None
+    read: object = None
+    head: tuple = ()
+
+
 @pytest.mark.parametrize(
-    ("model_class", "outputs", "task", "architecture", "read", "head"),
+    "case",
     [
-        ("BertEncoder", (), None, "Model", None, ()),
-        (
+        WrittenModel("BertEncoder", architecture="Model"),
+        WrittenModel(
             "BertPretrainer",
-            (),
-            None,
-            "ForPreTraining",
-            describe("masked_lm"),
-            ("cls.predictions.bias", 19),
+            architecture="ForPreTraining",
+            read=describe("masked_lm"),
+            head=("cls.predictions.bias", 19),
         ),
-        (
+        WrittenModel(
             "BertClassifier",
-            (2,),
-            describe("classifier", ("böse", "gut")),
-            "ForSequenceClassification",
-            None,
-            ("classifier.bias", 2),
+            outputs=(2,),
+            task=describe("classifier", ("böse", "gut")),
+            architecture="ForSequenceClassification",
+            head=("classifier.bias", 2),
         ),
-        (
+        WrittenModel(
             "BertClassifier",
-            (3,),
-            describe("classifier", ABC, True),
-            "ForSequenceClassification",
-            None,
-            (),
+            outputs=(3,),
+            task=describe("classifier", ABC, True),
+            architecture="ForSequenceClassification",
         ),
-        ("BertClassifier", (1,), describe("classifier"), "ForSequenceClassification", None, ()),
-        (
+        WrittenModel(
             "BertClassifier",
-            (2,),
-            None,
-            "ForSequenceClassification",
-            describe("classifier", ("LABEL_0", "LABEL_1")),
-            (),
+            outputs=(1,),
+            task=describe("classifier"),
+            architecture="ForSequenceClassification",
         ),
-        (
+        WrittenModel(
+            "BertClassifier",
+            outputs=(2,),
+            architecture="ForSequenceClassification",
+            read=describe("classifier", ("LABEL_0", "LABEL_1")),
+        ),
+        WrittenModel(
             "BertTokenClassifier",
-            (3,),
-            describe("token_classifier", ABC),
-            "ForTokenClassification",
-            None,
-            ("classifier.weight", 3, 6),
+            outputs=(3,),
+            task=describe("token_classifier", ABC),
+            architecture="ForTokenClassification",
+            head=("classifier.weight", 3, 6),
         ),
-        (
+        WrittenModel(
             "BertSpanLabeler",
-            (),
-            describe("span_labeler"),
-            "ForQuestionAnswering",
-            None,
-            ("qa_outputs.weight", 2, 6),
+            task=describe("span_labeler"),
+            architecture="ForQuestionAnswering",
+            head=("qa_outputs.weight", 2, 6),
         ),
-        (
+        WrittenModel(
             "BertMultipleChoice",
-            (),
-            describe("multiple_choice"),
-            "ForMultipleChoice",
-            None,
-            ("classifier.weight", 1, 6),
+            task=describe("multiple_choice"),
+            architecture="ForMultipleChoice",
+            head=("classifier.weight", 1, 6),
         ),
     ],
 )
-def test_models_and_their_tasks_are_written_and_read(
-    tmp_path, *, model_class, outputs, task, architecture, read, head
-):
-    """`read`: the task in config.json, if it is not `task`; `head`: key and shape of a tensor."""
-    model = getattr(models, model_class)(SMALL, *outputs)
-    huggingface.write(tmp_path, model_tensors(model), SMALL, task)
+def test_models_and_their_tasks_are_written_and_read(tmp_path, case):
+    model = getattr(models, case.model_class)(SMALL, *case.outputs)
+    huggingface.write(tmp_path, model_tensors(model), SMALL, case.task)
     values = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
-    assert values["architectures"] == [f"Bert{architecture}"]
-    assert ModelDirectory.open(str(tmp_path)).task == (read or task)
-    if task == describe("token_classifier", ABC):
+    assert values["architectures"] == [f"Bert{case.architecture}"]
+    assert ModelDirectory.open(str(tmp_path)).task == (case.read or case.task)
+    if case.task == describe("token_classifier", ABC):
         assert values["label2id"] == {"a": 0, "b": 1, "c": 2}
-    if head:
-        assert (
-            safetensors.numpy.load_file(tmp_path / "model.safetensors")[head[0]].shape == head[1:]
-        )
+    if case.head:
+        key, *sizes = case.head
+        tensors = safetensors.numpy.load_file(tmp_path / "model.safetensors")
+        assert list(tensors[key].shape) == sizes
 
     before = {name: tensor.read().copy() for name, tensor in model_tensors(model).items()}
     for variable in model.variables:
@@ -229,17 +242,45 @@ def test_half_precision_becomes_float32(arrays, write_variant):
     )
 
 
-def test_output_kernels_must_be_tied(arrays, write_variant):
-    words = arrays["bert.embeddings.word_embeddings.weight"]
+def test_a_copy_of_the_word_embeddings_is_not_an_output_matrix(arrays, write_variant):
     tied = {
-        "cls.predictions.decoder.weight": words,
+        "cls.predictions.decoder.weight": arrays["bert.embeddings.word_embeddings.weight"],
         "cls.predictions.decoder.bias": arrays["cls.predictions.bias"],
     }
     assert len(open_checkpoint(write_variant(arrays | tied)).tensors) == len(arrays)
-    with pytest.raises(
-        InputError, match=r"cls\.predictions\.decoder\.weight differs from the word embeddings"
-    ):
-        open_checkpoint(write_variant(arrays | {"cls.predictions.decoder.weight": words + 1}))
+    untied = ModelDirectory.open(write_variant(arrays | tied, tie_word_embeddings=False))
+    assert OUTPUT_MATRIX in untied.checkpoint.tensors
+    assert not untied.config.tie_word_embeddings
+
+
+def test_an_output_matrix_requires_its_setting(arrays, write_variant):
+    """transformers uses the matrix with a warning that advises to change the setting."""
+    words = arrays["bert.embeddings.word_embeddings.weight"]
+    own = {"cls.predictions.decoder.weight": words + 1}
+    path = write_variant(arrays | own, tie_word_embeddings=True)
+    model = models.BertPretrainer(models.BertEncoder(ModelDirectory.open(path).config))
+    with pytest.raises(InputError, match="differs from the word embeddings; set tie_word_embedd"):
+        load_pretrained(model, path)
+    with pytest.raises(InputError, match="differs from the word embeddings; set tie_word_embedd"):
+        convert(path, f"{path}/out", "tf1")
+
+
+def test_an_output_matrix_is_converted_and_written_back(arrays, write_variant, tmp_path):
+    words = arrays["bert.embeddings.word_embeddings.weight"]
+    own = {
+        "cls.predictions.decoder.weight": words[::-1] + 1,
+        "cls.predictions.decoder.bias": arrays["cls.predictions.bias"],
+    }
+    path = write_variant(arrays | own, tie_word_embeddings=False)
+    convert(path, str(tmp_path / "tf1"), "tf1")
+    convert(str(tmp_path / "tf1"), str(tmp_path / "back"), "huggingface")
+    written = safetensors.numpy.load_file(tmp_path / "back" / "model.safetensors")
+    for key, value in own.items():
+        np.testing.assert_array_equal(written[key], value)
+    config = json.loads((tmp_path / "back" / "config.json").read_text())
+    assert config["tie_word_embeddings"] is False
+    with pytest.raises(InputError, match=r"^tie_word_embeddings is False: not supp"):
+        convert(path, str(tmp_path / "garden"), "model_garden")
 
 
 def test_defaults_of_missing_settings_are_those_of_transformers(write_variant):

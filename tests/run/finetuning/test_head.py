@@ -13,7 +13,7 @@ from run.finetuning import head
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks.classifier import ClassifierTask
 from run.finetuning.tasks.span_labeler import SpanLabelerTask
-from tests.run.finetuning.test_job import Task
+from tests.run.finetuning.toy_task import Task
 
 CONFIG = BertConfig(11, 6, 1, 2, 7, max_position_embeddings=9, type_vocab_size=2)
 HEAD = ("output_bias", "output_weights")

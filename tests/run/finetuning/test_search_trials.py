@@ -17,7 +17,7 @@ from run.techniques.settings import TrainedWeightsSettings
 from run.training import model_files
 from run.training.loop import DivergedError
 from run.training.settings import TrainingSettings
-from tests.run.finetuning.test_job import Task
+from tests.run.finetuning.toy_task import Task
 
 SCORES = {
     "batch8_lr0.1_epochs1": 0.25,

@@ -11,8 +11,8 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
+from data_prep.datasets.published import order_labels
 from data_prep.tasks import classifier
-from data_prep.tasks.glue import order_labels
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks.classifier import ClassifierTask
 from run.training.padding import Padding

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bert_tf.cli.model_settings import TokenizerSettings
-from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import token_classifier, word_features
@@ -12,6 +11,7 @@ from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks.token_classifier import TokenClassifierTask
 from run.training.padding import Padding
 from run.training.settings import TrainingSettings
+from tests.errors import rejects
 
 ENTITIES = ("O", "B-X", "I-X")
 
@@ -123,7 +123,5 @@ def test_a_model_is_required():
         do_eval=True,
         task=token_classifier.TokenClassifierSettings(dev_file="dev.txt"),
     )
-    with pytest.raises(
-        InputError, match=r"^`output_dir`=out: contains no tagger; train first, or set `init"
-    ):
+    with rejects("output_dir", "no tagger", "train first, or set `init", value="out"):
         TokenClassifierTask.open(settings, None).read(None, Padding.STATIC)
