@@ -73,8 +73,10 @@ class BertConfig:
       project_embedding_sum: Whether the sum of word, segment, and position embeddings, normalized,
         has `embedding_size` columns and is then projected to H, with a bias (ELECTRA). None if only
         the words are projected.
+      tie_word_embeddings: Whether the masked LM scores with the word embeddings, as in the
+        original, instead of a matrix of its own.
 
-    The last eight are written only if they differ from their default. A value that None implies
+    The last nine are written only if they differ from their default. A value that None implies
     becomes None.
 
     Raises:
@@ -100,6 +102,7 @@ class BertConfig:
     bilstm_head: bool = False
     pooler_act: str | None = None
     project_embedding_sum: bool | None = None
+    tie_word_embeddings: bool = True
 
     def __post_init__(self):
         for name in (
@@ -139,7 +142,11 @@ class BertConfig:
                 raise InputError(
                     f"{name} is {value!r}: must be one of {', '.join(filter(None, choices))}"
                 )
-        for name, types in (("bilstm_head", bool), ("project_embedding_sum", bool | None)):
+        for name, types in (
+            ("bilstm_head", bool),
+            ("tie_word_embeddings", bool),
+            ("project_embedding_sum", bool | None),
+        ):
             if not isinstance(getattr(self, name), types):
                 raise InputError(f"{name} is {getattr(self, name)!r}: must be true or false")
         if self.bilstm_head and self.hidden_size % 2:
@@ -356,7 +363,11 @@ class BertConfig:
 
 
 # A config omits these, like the original's.
-LATER_DEFAULTS = {"attention": BIDIRECTIONAL, "bilstm_head": False}
+LATER_DEFAULTS = {
+    "attention": BIDIRECTIONAL,
+    "bilstm_head": False,
+    "tie_word_embeddings": True,
+}
 
 # The published multilingual and Chinese configs carry these keys; no version of the original reads
 # them.

@@ -8,6 +8,8 @@ EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"
 EMBEDDING_PROJECTION_BIAS = "bert/embeddings/embedding_projection_bias"
 POOLER = "bert/pooler/"  # Prefix of the names of its variables, which some checkpoints lack.
 OUTPUT_BIAS = "cls/predictions/output_bias"  # One number per token of the vocabulary.
+# The matrix [V, H] of a masked LM that does not score with the word embeddings.
+OUTPUT_MATRIX = "cls/predictions/output_weights"
 NEXT_SENTENCE = "cls/seq_relationship/"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests import scripts
+from tests.scheduling import pytest_xdist_make_scheduler  # noqa: F401
 from tests.timeouts import pytest_timeout_cancel_timer, pytest_timeout_set_timer  # noqa: F401
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"

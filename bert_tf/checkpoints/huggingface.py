@@ -24,7 +24,6 @@ from bert_tf.checkpoints.huggingface_config import (
 from bert_tf.checkpoints.huggingface_file_keys import CONFIG as CONFIG_KEYS
 from bert_tf.checkpoints.huggingface_keys import (
     OUTPUT_BIAS_KEY,
-    TIED_KERNEL,
     TRANSPOSED,
     canonical_name,
     to_huggingface_key,
@@ -35,6 +34,7 @@ from bert_tf.checkpoints.huggingface_tokenizer import (
     follows_file,
     read_config_casing,
     read_tokenizer_casing,
+    replace_casing,
 )
 from bert_tf.checkpoints.origin import Origin
 from bert_tf.checkpoints.original import find_tensorflow_checkpoint
@@ -44,7 +44,7 @@ from bert_tf.errors import InputError, name_file
 from bert_tf.files import new_files, read_json_object
 from bert_tf.tasks import KINDS, Classifier
 from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME, TOKENIZER_NAME
-from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, WORD_EMBEDDINGS
+from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, OUTPUT_MATRIX, WORD_EMBEDDINGS
 
 KIND = "Hugging Face model"
 
@@ -82,11 +82,11 @@ class HuggingFace(Origin):
     vocabulary_names = (TOKENIZER_NAME,)
 
     def find_config(self, directory, folder):
-        """See Origin."""
+        """Returns the path of config.json."""
         return folder.join(CONFIG_NAME) if folder.exists(CONFIG_NAME) else None
 
     def read_config(self, directory, path):
-        """See Origin. Weights next to a config.json, or its keys, show its format."""
+        """Reads a config.json whose keys, or weights next to it, show the format."""
         parent, name = os.path.split(path)
         if name != CONFIG_NAME:
             return None
@@ -106,26 +106,30 @@ class HuggingFace(Origin):
             return BertConfig.from_hugging_face(values, model_type)
 
     def read_casings(self, directory):
-        """See Origin."""
+        """Yields the casings of tokenizer_config.json and tokenizer.json."""
         config_path = directory.find(TOKENIZER_CONFIG_NAME)
         path = directory.find(TOKENIZER_NAME)
         config = directory.read_json_object(config_path) if config_path else {}
-        if config_path and path and follows_file(config):
-            check_config(config, config_path)
-        elif config_path:
-            yield read_config_casing(config, config_path, has_file=path is not None)
-        if path:
-            # With a class of BERT, transformers takes only the vocabulary from this file.
-            is_followed = config.get("tokenizer_class") is None or follows_file(config)
-            yield read_tokenizer_casing(directory.read_json_object(path), path, is_followed)
+        if not path:
+            if config_path:
+                yield read_config_casing(config, config_path)
+            return
+        check_config(config, config_path or path)
+        values = directory.read_json_object(path)
+        model_path = directory.find(CONFIG_NAME)
+        model = directory.read_json_object(model_path) if model_path else {}
+        if follows_file(config, model):
+            yield read_tokenizer_casing(values, path)
+        else:
+            yield replace_casing(values, path, config, config_path or path)
 
     def read_task(self, directory):
-        """See Origin. The task of a fine-tuned model; its other values are unknown."""
+        """Reads the kind and the labels of a fine-tuned model from its config.json."""
         path = directory.find(CONFIG_NAME)
         return to_task(directory.read_json_object(path), path) if path else None
 
     def find_weights(self, directory):
-        """See Origin. A file that is rejected only if there is no TensorFlow checkpoint."""
+        """Returns a file of weights; a TensorFlow checkpoint next to a pickle is preferred."""
         if directory.path.endswith(WEIGHTS_SUFFIXES):
             return directory.path
         path = _find_weights(directory.folder) if directory.name is None else None
@@ -133,7 +137,7 @@ class HuggingFace(Origin):
         return None if is_rejected and find_tensorflow_checkpoint(directory.folder) else path
 
     def check_weights(self, directory, path):
-        """See Origin. Rejects pickles, files of Keras, and models of another type."""
+        """Rejects pickles, files of Keras, and models of another type."""
         if directory.name is not None and not directory.folder.exists(directory.name):
             raise InputError(f"{path}: does not exist")
         config_path = os.path.join(os.path.dirname(path), CONFIG_NAME)
@@ -149,7 +153,7 @@ class HuggingFace(Origin):
         raise InputError(f"{path}: {_describe_rejected(path, name)}")
 
     def list_weight_files(self, directory, path):
-        """See Origin. Includes an index."""
+        """Returns the file, or an index and the files that it names."""
         return [path, *_list_parts(directory, path)] if path.endswith(SHARDED_NAME) else [path]
 
     def read_weights(self, directory, path):
@@ -159,16 +163,17 @@ class HuggingFace(Origin):
 
         Raises:
           InputError: If a file is a pickle, does not exist, or is corrupted; if the word embedding
-            matrix of BERT is missing, or the output kernel is not tied to it; or if this project
-            does not support the config.
+            matrix of BERT is missing; or if this project does not support the config.
         """
         if not path.endswith(WEIGHTS_SUFFIXES):
             return None
         settings = {}
+        is_tied = True
         model_type = None
         if directory.folder.exists(CONFIG_NAME):
             config = directory.read_config(directory.folder.join(CONFIG_NAME))
             settings = {name: getattr(config, name) for name in SETTINGS}
+            is_tied = config.tie_word_embeddings
             model_type = directory.compute(_check_model_type, directory.folder.join(CONFIG_NAME))
         tensors = _read_tensors(path, _list_parts(directory, path), model_type != BERT)
         if WORD_EMBEDDINGS not in tensors:
@@ -178,12 +183,8 @@ class HuggingFace(Origin):
         bias = tensors.pop(OUTPUT_BIAS_KEY, None)
         if bias is not None:
             tensors[OUTPUT_BIAS] = bias
-        tied = tensors.pop(TIED_KERNEL, None)
-        if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
-            raise InputError(
-                f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models "
-                "with an untied output kernel are not supported"
-            )
+        if is_tied and OUTPUT_MATRIX in tensors:
+            _remove_copy(tensors)
         return Checkpoint(path, KIND, tensors, settings)
 
 
@@ -296,6 +297,12 @@ def _read_tensors(path, parts, is_relative):
     return tensors
 
 
+def _remove_copy(tensors):
+    """Removes the output matrix from the tensors of a file if it equals the word embeddings."""
+    if np.array_equal(tensors[OUTPUT_MATRIX].read(), tensors[WORD_EMBEDDINGS].read()):
+        del tensors[OUTPUT_MATRIX]
+
+
 def _to_stored_tensor(path, file, key):
     return StoredTensor(
         file.get_slice(key).get_shape(), lambda: check_weights(path, key, file.get_tensor(key))
@@ -353,6 +360,8 @@ def write(folder, tensors, config, task=None):
         )
         # safetensors writes the memory layout, regardless of the strides.
         values[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
+    if OUTPUT_MATRIX in tensors:  # transformers then reads the bias under this name.
+        values[OUTPUT_BIAS_KEY] = values[keys[OUTPUT_BIAS]]
     with new_files(folder) as unfinished:
         config_path, weights_path = (
             os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME)

@@ -149,6 +149,8 @@ def to_bert(values, model_type):
             f"hidden_act is {values['hidden_act']!r}: must be one of {', '.join(ACTIVATIONS)}"
         )
     values |= {"hidden_act": ACTIVATIONS[values["hidden_act"]]}
+    if values.get("tie_word_embeddings") is None:
+        values |= {"tie_word_embeddings": True}
     return (
         values | {"attention_heads_per_layer": _heads_left(values)}
         if values.get(PRUNED)
@@ -182,7 +184,7 @@ def from_bert(values):
             "model_type": BERT,
             "hidden_act": OUR_ACTIVATIONS[values["hidden_act"]],
             "pad_token_id": 0,
-            "tie_word_embeddings": True,
+            "tie_word_embeddings": values.get("tie_word_embeddings", True),
         }
     )
 

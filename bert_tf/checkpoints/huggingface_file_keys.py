@@ -33,6 +33,7 @@ CONFIG = FileKeys(
         "attention_probs_dropout_prob",
         "initializer_range",
         "pruned_heads",
+        "tie_word_embeddings",
         "dim",
         "n_layers",
         "n_heads",
@@ -130,7 +131,6 @@ CONFIG = FileKeys(
             "xla_device",
         ),
         "the inverse of id2label": ("label2id",),
-        "the tensors show whether the output kernel is tied": ("tie_word_embeddings",),
         "the position embeddings are stored": ("sinusoidal_pos_embds",),
         "unused by BERT's classes": (
             "directionality",

@@ -1,8 +1,8 @@
 """The names of tensors in Hugging Face's `model.safetensors`, and their canonical names.
 
-Its linear kernels are [out, in]. The masked LM's output kernel is the word embedding matrix itself
-(tied) and is not stored. The first layer of the classification heads of DistilBERT and ELECTRA is
-the pooler.
+Its linear kernels are [out, in]. The masked LM's output matrix is the word embedding matrix itself
+(tied) and is not stored, or the model's own. The first layer of the classification heads of
+DistilBERT and ELECTRA is the pooler.
 """
 
 import re
@@ -12,10 +12,12 @@ from bert_tf.variables import (
     EMBEDDING_PROJECTION_BIAS,
     NEXT_SENTENCE,
     OUTPUT_BIAS,
+    OUTPUT_MATRIX,
 )
 
 WHOLE_NAMES = {
     OUTPUT_BIAS: "cls.predictions.bias",
+    OUTPUT_MATRIX: "cls.predictions.decoder.weight",
     f"{NEXT_SENTENCE}output_weights": "cls.seq_relationship.weight",
     f"{NEXT_SENTENCE}output_bias": "cls.seq_relationship.bias",
     "cls/squad/output_weights": "qa_outputs.weight",
@@ -26,7 +28,6 @@ WHOLE_NAMES = {
     EMBEDDING_PROJECTION_BIAS: "bert.embeddings_project.bias",
 }
 CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
-TIED_KERNEL = "cls.predictions.decoder.weight"
 # The bias that is added to the scores. It is also stored as cls.predictions.bias, which differs in
 # an untied model.
 OUTPUT_BIAS_KEY = "cls.predictions.decoder.bias"
@@ -45,7 +46,7 @@ RELATIVE_KEYS = {
     "vocab_transform.": "cls.predictions.transform.dense.",
     "vocab_layer_norm.": "cls.predictions.transform.LayerNorm.",
     "vocab_projector.bias": "cls.predictions.bias",
-    "vocab_projector.weight": TIED_KERNEL,
+    "vocab_projector.weight": WHOLE_NAMES[OUTPUT_MATRIX],
 }
 # Parts of a layer in DistilBERT -> those in BERT.
 DISTILBERT_PARTS = {
@@ -78,7 +79,7 @@ def canonical_name(key, is_relative=True):
     key = _to_bert_key(key, is_relative)
     if key in CANONICAL_NAMES:
         return CANONICAL_NAMES[key]
-    if key in (TIED_KERNEL, OUTPUT_BIAS_KEY) or not key.startswith(("bert.", "cls.")):
+    if key == OUTPUT_BIAS_KEY or not key.startswith(("bert.", "cls.")):
         return key
     if key in NO_WEIGHTS:
         return None

@@ -1,5 +1,8 @@
 """Hugging Face's tokenizer_config.json and tokenizer.json: the vocabulary and the casing."""
 
+import json
+
+from bert_tf import notes
 from bert_tf.checkpoints import huggingface_file_keys as keys
 from bert_tf.checkpoints.origin import Casing
 from bert_tf.errors import InputError
@@ -52,12 +55,18 @@ def get_vocabulary(values, path):
     return pieces
 
 
-def follows_file(config):
-    """Returns whether a tokenizer_config.json lets transformers follow all of the tokenizer.json.
+def follows_file(config, model_config):
+    """Returns whether transformers 5 follows all of a tokenizer.json.
 
-    With a class of BERT, it takes only the vocabulary from that file.
+    With a class of BERT, it takes only the vocabulary from that file. The type of the model implies
+    this class.
+
+    Args:
+      config: Dict of the tokenizer_config.json; {} without one.
+      model_config: Dict of the model's config.json; {} without one.
     """
-    return config.get("tokenizer_class") in FILE_CLASSES
+    kind = config.get("tokenizer_class") or model_config.get("tokenizer_class")
+    return kind in FILE_CLASSES if kind else not model_config.get("model_type")
 
 
 def check_config(values, path):
@@ -71,38 +80,58 @@ def check_config(values, path):
     keys.TOKENIZER_CONFIG.check(values, path)
 
 
-def read_config_casing(values, path, has_file=False):
-    """Returns the Casing in the values of a tokenizer_config.json.
+def read_config_casing(values, path):
+    """Returns the Casing in the values of a tokenizer_config.json without a tokenizer.json.
 
     Args:
       values: Dict of its values.
       path: Path of the file.
-      has_file: Whether there is a tokenizer.json. With a class of BERT, transformers then
-        lowercases by default.
 
     Raises:
       InputError: If this project does not support the tokenizer, with the path.
     """
     check_config(values, path)
-    if has_file and values.get("tokenizer_class") and not follows_file(values):
-        values = {"do_lower_case": True} | values
     return get_casing(path, values)
 
 
-def read_tokenizer_casing(values, path, is_followed=True):
-    """Returns the Casing in the values of a tokenizer.json.
+def replace_casing(values, path, config, config_path):
+    """Returns the Casing of a class of BERT, which takes only the vocabulary of a tokenizer.json.
+
+    It lowercases by default. A note says so if the file has another casing.
 
     Args:
-      values: Dict of its values.
+      values: Dict of the tokenizer.json.
       path: Path of the file.
-      is_followed: Whether its components count, besides the vocabulary.
+      config: Dict of the tokenizer_config.json; {} without one.
+      config_path: Path of the file that determines the casing, for messages.
 
     Raises:
       InputError: If this project does not support the tokenizer, with the path.
     """
     keys.TOKENIZER.check(values, path)
-    if not is_followed:
-        return Casing(None, None, path)
+    casing = get_casing(config_path, {"do_lower_case": True} | config)
+    normalizer = values.get("normalizer")
+    in_file = normalizer.get("lowercase") if isinstance(normalizer, dict) else None
+    if isinstance(in_file, bool) and in_file != casing.do_lower_case:
+        notes.tell(
+            f"{path}: ignoring normalizer.lowercase, which is {json.dumps(in_file)}, like the "
+            "BertTokenizer of transformers 5, which has do_lower_case in tokenizer_config.json "
+            "(default: true)"
+        )
+    return casing
+
+
+def read_tokenizer_casing(values, path):
+    """Returns the Casing in the values of a tokenizer.json.
+
+    Args:
+      values: Dict of its values.
+      path: Path of the file.
+
+    Raises:
+      InputError: If this project does not support the tokenizer, with the path.
+    """
+    keys.TOKENIZER.check(values, path)
     if isinstance(values.get("model"), dict):
         keys.TOKENIZER_MODEL.check(values["model"], path, "model.")
     for name, known in (

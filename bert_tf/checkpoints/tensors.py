@@ -75,7 +75,7 @@ class Checkpoint:
 
 
 def check_settings(checkpoint, config, owner):
-    """Raises InputError if a BertConfig differs in a setting that the checkpoint states.
+    """Raises InputError if a BertConfig differs in a setting that the checkpoint states or shows.
 
     `owner`: str. Name of the owner of the config, for the message.
     """
@@ -85,6 +85,11 @@ def check_settings(checkpoint, config, owner):
                 f"{checkpoint.path}: {name} is {value!r} in the checkpoint and "
                 f"{getattr(config, name)!r} in {owner}"
             )
+    if config.tie_word_embeddings and variables.OUTPUT_MATRIX in checkpoint.tensors:
+        raise InputError(
+            f"{checkpoint.path}: the masked language model has an output matrix that differs from "
+            "the word embeddings; set tie_word_embeddings to false in the config"
+        )
 
 
 def check_unused(names, path):

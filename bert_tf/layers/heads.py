@@ -14,7 +14,8 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
     """A head that scores every vocabulary entry at the masked positions.
 
     The original's function is `get_masked_lm_output`. The output kernel is the word embedding
-    matrix itself, passed to each call; the bias is this layer's own.
+    matrix itself, passed to each call, unless the config has `tie_word_embeddings` false; the bias
+    is this layer's own.
 
     Args:
       config: BertConfig.
@@ -38,10 +39,17 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
             self.output_bias = self.add_weight(
                 "output_bias", [config.vocab_size], initializer="zeros"
             )
+            self.output_weights = None
+            if not config.tie_word_embeddings:
+                self.output_weights = self.add_weight(
+                    "output_weights", [config.vocab_size, width], initializer=initializer
+                )
 
     def call(self, x, embeddings):
         """Returns logits float32 [T, V] for x [T, H] and the Embeddings of the model."""
         x = self.layer_norm(self.transform(x))
+        if self.output_weights is not None:
+            return self.score(x, self.output_weights, None, self.output_bias)
         return self.score(
             x, embeddings.word_embeddings, embeddings.embedding_projection, self.output_bias
         )
@@ -51,8 +59,8 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
 
         Args:
           x: [T, H].
-          table: Word embeddings [V, H], or [V, E] if factorized.
-          projection: [E, H] if the word embeddings are factorized, otherwise None.
+          table: Word embeddings or the layer's own matrix [V, H], or [V, E] if factorized.
+          projection: [E, H] if the table is factorized, otherwise None.
           bias: [V].
         """
         if projection is not None:

@@ -61,6 +61,7 @@ class Sentences:
 
     @property
     def num_words(self):
+        """Number of words of all sentences."""
         return sum(map(len, self.words))
 
 

@@ -6,17 +6,16 @@ Section 4.1 of the paper: GLUE.
 import dataclasses
 import functools
 import os
-import sys
 from typing import ClassVar
 
 import numpy as np
 
 from bert_tf.cli import roles
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
-from bert_tf.cli.settings import setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes
-from bert_tf.notes import tell
+from bert_tf.notes import tell, write_line
 from data_prep import tables
 from data_prep.datasets import own_columns, published, reader
 from data_prep.datasets.own_data import create_own_dataset
@@ -48,11 +47,8 @@ IS_XNLI = equals("task_name", "xnli")
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassifierSettings(TaskSettings):
-    """Data: your own file, or GLUE, XNLI, or SICK."""
-
-    kind: ClassVar = "classifier"
-    data: ClassVar = ("task_name", "data_dir", "data_file")
+class ClassifierFileSettings(TaskSettings):
+    """Your own file, or a published dataset."""
 
     data_file: str | None = setting(
         None,
@@ -69,12 +65,6 @@ class ClassifierSettings(TaskSettings):
         upper=1,
         rules=[Needs("data_file")],
     )
-    class_weights: str = setting(
-        "none",
-        "balanced: weight each training example by the inverse frequency of its label.",
-        choices=("none", "balanced"),
-        rules=[NotWith("regression"), NotWith("label_separator")],
-    )
     data_dir: str | None = setting(
         None,
         "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks, .csv or "
@@ -90,6 +80,14 @@ class ClassifierSettings(TaskSettings):
         "with a header. Required without --data_file.",
         rules=[Required(unless="data_file")],
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnSettings(Settings):
+    """Columns of your own data."""
+
+    outer_settings: ClassVar = ("task_name", "data_file")
+
     text_a_column: str | None = setting(
         None,
         "For your own data: column of the text. By default, a column with a common name, such as "
@@ -106,6 +104,31 @@ class ClassifierSettings(TaskSettings):
         "comma-separated. Lists of labels need no setting.",
         rules=[Needs(IS_CUSTOM)],
     )
+    regression: bool = setting(
+        False, "For your own data: predict numbers instead of labels.", rules=[Needs(IS_CUSTOM)]
+    )
+    label_separator: str | None = setting(
+        None,
+        "For your own data: separator between the labels of a row that can have several in one "
+        "text.",
+        rules=[Needs(IS_CUSTOM), NotWith("regression")],
+        rare=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassifierSettings(ColumnSettings, ClassifierFileSettings):
+    """Data: your own file, or GLUE, XNLI, or SICK."""
+
+    kind: ClassVar = "classifier"
+    data: ClassVar = ("task_name", "data_dir", "data_file")
+
+    class_weights: str = setting(
+        "none",
+        "balanced: weight each training example by the inverse frequency of its label.",
+        choices=("none", "balanced"),
+        rules=[NotWith("regression"), NotWith("label_separator")],
+    )
     columns: tuple[str, ...] = setting(
         (),
         "For your own data without a header row: names of all columns, comma-separated, such as "
@@ -119,16 +142,6 @@ class ClassifierSettings(TaskSettings):
         "from the header and the first rows. tab: no quotes, as published GLUE.",
         choices=(dialects.AUTO, *dialects.DIALECTS),
         rules=[Needs(IS_CUSTOM)],
-        rare=True,
-    )
-    regression: bool = setting(
-        False, "For your own data: predict numbers instead of labels.", rules=[Needs(IS_CUSTOM)]
-    )
-    label_separator: str | None = setting(
-        None,
-        "For your own data: separator between the labels of a row that can have several in one "
-        "text.",
-        rules=[Needs(IS_CUSTOM), NotWith("regression")],
         rare=True,
     )
     xnli_language: str = setting(
@@ -258,11 +271,10 @@ class ClassifierData(TaskData):
             )
         own_columns.print_notes(examples)
         is_dev = own_columns.choose_development_rows(examples.labels, fraction)
-        print(f"{path}: {own_columns.describe(self.dataset, examples)}", file=sys.stderr)
-        print(
+        write_line(f"{path}: {own_columns.describe(self.dataset, examples)}")
+        write_line(
             f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for "
-            f"development (--dev_fraction={fraction:g})",
-            file=sys.stderr,
+            f"development (--dev_fraction={fraction:g})"
         )
         return examples, is_dev
 
@@ -292,7 +304,7 @@ class ClassifierData(TaskData):
         if examples.num_garbled:
             notes.append(describe_dropped_bytes(examples.num_garbled))
         for note in notes:
-            print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
+            write_line(f"{split}: {len(examples):,} rows; {note}")
         if not self.settings.data_file:
             own_columns.print_notes(examples)
         return features
@@ -346,6 +358,7 @@ class ClassifierData(TaskData):
 
     @property
     def training_files(self):
+        """See TaskData."""
         if self.settings.data_file:
             return {"data_file": [self.settings.data_file]}
         return {
@@ -354,6 +367,7 @@ class ClassifierData(TaskData):
 
     @property
     def metadata_fields(self):
+        """See TaskData."""
         return {
             "labels": self.dataset.labels,
             "pairs": self.dataset.first_split.text_b is not None,
@@ -363,6 +377,7 @@ class ClassifierData(TaskData):
 
     @property
     def resolved_settings(self):
+        """See TaskData."""
         settings = dataclasses.replace(
             self.settings, task_name=self.dataset.name, **self.window_settings
         )

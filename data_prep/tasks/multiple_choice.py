@@ -5,7 +5,6 @@ Section 4.4 of the paper: SWAG.
 
 import dataclasses
 import itertools
-import sys
 from typing import ClassVar
 
 from bert_tf import files
@@ -13,6 +12,7 @@ from bert_tf.cli import paths, roles
 from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
+from bert_tf.notes import write_line
 from data_prep.datasets.multiple_choice import READERS
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 from data_prep.tasks.text_features import convert_texts_to_features, describe_truncated
@@ -83,7 +83,7 @@ class MultipleChoiceData(TaskData):
         )
         if questions.num_garbled:
             notes.append(files.describe_dropped_bytes(questions.num_garbled))
-        print("; ".join(notes), file=sys.stderr)
+        write_line("; ".join(notes))
         return features
 
     def _read_unlabeled(self, path, tokenizer):
@@ -115,5 +115,6 @@ class MultipleChoiceData(TaskData):
 
     @property
     def training_files(self):
+        """See TaskData."""
         path = self.settings.train_file
         return {"train_file": paths.files_below(path) if files.at(path).is_dir() else [path]}

@@ -12,7 +12,7 @@ from typing import ClassVar
 from bert_tf.cli import roles
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of
 from bert_tf.cli.script import warn
-from bert_tf.cli.settings import setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import squad
 from data_prep.tasks.base import ID_FEATURES, TRAINS, TaskData, TaskSettings
@@ -21,11 +21,8 @@ SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's r
 
 
 @dataclasses.dataclass(frozen=True)
-class SpanLabelerSettings(TaskSettings):
-    """Data: SQuAD and files in its format."""
-
-    kind: ClassVar = "span_labeler"
-    data: ClassVar = ("train_file", "predict_file")
+class SquadFileSettings(TaskSettings):
+    """Files in the format of SQuAD."""
 
     train_file: str | None = setting(
         None,
@@ -40,6 +37,15 @@ class SpanLabelerSettings(TaskSettings):
         rules=[Required(when=any_of("do_eval", "do_predict"))],
         role=roles.INPUT_FILE,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionSettings(Settings):
+    """Settings for extractive question answering.
+
+    Names and defaults are from the original's run_squad.
+    """
+
     doc_stride: int = setting(
         128, "Tokens between the starts of two windows of a long context.", lower=1
     )
@@ -49,6 +55,28 @@ class SpanLabelerSettings(TaskSettings):
         "--max_seq_length - 3.",
         lower=1,
     )
+    max_answer_length: int = setting(
+        30, "Maximum length of an answer in tokens.", lower=1, changeable=True
+    )
+    version_2_with_negative: bool = setting(
+        False, "Allow questions without an answer, as in SQuAD 2.0; their answer is ''."
+    )
+    null_score_diff_threshold: float = setting(
+        0.0,
+        "With --version_2_with_negative: a question has no answer if the score of no answer "
+        "exceeds the score of the best answer by more than this.",
+        rules=[Needs("version_2_with_negative")],
+        changeable=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class SpanLabelerSettings(QuestionSettings, SquadFileSettings):
+    """Data: SQuAD and files in its format."""
+
+    kind: ClassVar = "span_labeler"
+    data: ClassVar = ("train_file", "predict_file")
+
     n_best_size: int = setting(
         20,
         "Number of starts and ends to try in each window, and of answers per question in "
@@ -57,24 +85,11 @@ class SpanLabelerSettings(TaskSettings):
         changeable=True,
         rare=True,
     )
-    max_answer_length: int = setting(
-        30, "Maximum length of an answer in tokens.", lower=1, changeable=True, rare=True
-    )
-    version_2_with_negative: bool = setting(
-        False, "Allow questions without an answer, as in SQuAD 2.0."
-    )
-    null_score_diff_threshold: float = setting(
-        0.0,
-        "With --version_2_with_negative: a question has no answer if the score of no answer "
-        "exceeds the score of the best answer by more than this.",
-        rules=[Needs("version_2_with_negative"), NotWith("use_best_threshold")],
-        changeable=True,
-    )
     use_best_threshold: bool = setting(
         False,
         "Use the threshold with the best F1 on --predict_file instead of "
         "--null_score_diff_threshold. Only for development data.",
-        rules=[Needs("version_2_with_negative")],
+        rules=[Needs("version_2_with_negative"), NotWith("null_score_diff_threshold")],
         changeable=True,
         rare=True,
     )
@@ -197,6 +212,7 @@ class SpanLabelerData(TaskData):
 
     @property
     def metadata_fields(self):
+        """See TaskData."""
         return {
             "doc_stride": self.settings.doc_stride,
             "max_query_length": self.settings.max_query_length,

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import sys
 from typing import ClassVar
 
 from bert_tf.cli import roles
@@ -136,7 +135,7 @@ class TokenClassifierData(TaskData):
             )
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
-        print(notes, file=sys.stderr)
+        write_line(notes)
         if split == "train" and (note := tag_schemes.describe_unknown_scheme(self.labels)):
             write_line(note)
         return features
@@ -150,4 +149,5 @@ class TokenClassifierData(TaskData):
 
     @property
     def metadata_fields(self):
+        """See TaskData."""
         return {"labels": self.labels}

@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import os
-import sys
 
 import numpy as np
 import tensorflow as tf
@@ -49,7 +48,7 @@ def run(settings):
         for name in ("train_file", "dev_file")
     }
     encoder = models.BertEncoder(config)
-    print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
+    notes.write_line(load_pretrained(encoder, settings.model.init_checkpoint))
     (train, train_forms), (dev, dev_forms) = (
         compute_examples(name, each, settings, encoder, tokenizer)
         for name, each in sentences.items()

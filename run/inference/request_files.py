@@ -9,7 +9,6 @@ import itertools
 from typing import NamedTuple
 
 from bert_tf import files
-from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.notes import write_line
 from data_prep import tables
@@ -24,13 +23,6 @@ FORMATS = (  # For help texts.
     "a table with a header, separated by tabs (.tsv) or by commas with quotes (.csv); JSON lines, "
     "a JSON array of objects, or Parquet; otherwise one text per line, or two separated by "
     "` ||| `. It can be compressed with gzip. - for standard input"
-)
-TABLE_DIALECT = setting(
-    dialects.AUTO,
-    "Delimiter of a table, and whether its fields can be quoted. auto: find it from the header and "
-    "the first rows.",
-    choices=(dialects.AUTO, *dialects.DIALECTS),
-    rare=True,
 )
 # Common names of the columns of texts, for models with these inputs.
 COMMON_NAMES = {

@@ -116,6 +116,7 @@ def test_sizes_per_layer():
         ({"embedding_size": 7}, "embedding_size is 7: must be at most hidden_size \\(6\\)"),
         ({"type_vocab_size": -1}, "type_vocab_size is -1: must be a non-negative integer"),
         ({"bilstm_head": 1}, "bilstm_head is 1: must be true or false"),
+        ({"tie_word_embeddings": 0}, "tie_word_embeddings is 0: must be true or false"),
         (
             {"hidden_size": 9, "num_attention_heads": 3, "bilstm_head": True},
             "hidden_size is 9: must be even with bilstm_",

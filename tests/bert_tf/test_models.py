@@ -82,6 +82,29 @@ def test_features_of_64_bits():
         )
 
 
+@pytest.mark.parametrize("embedding_size", [None, 5])
+@pytest.mark.parametrize("options", [{}, {"vocabulary_multiple": 16, "last_where_read": True}])
+def test_an_output_matrix_of_its_own(options, embedding_size):
+    """The scores, and their gradients, are those of this matrix, not of the word embeddings."""
+    config = dataclasses.replace(CONFIG, embedding_size=embedding_size)
+    untied = dataclasses.replace(config, tie_word_embeddings=False)
+    features = {**FEATURES, "masked_lm_positions": tf.zeros([B, P], tf.int32) + 1}
+    model = models.BertPretrainer(make_encoder(untied, **options))
+    head = model.masked_lm
+    assert head.output_weights.name == "cls/predictions/output_weights:0"
+    assert head.output_weights.shape == [V, H]
+    with tf.GradientTape() as tape:
+        logits = model(features)["masked_lm_logits"]
+    gradient = tape.gradient(logits, head.output_weights)
+    assert np.abs(gradient).max() > 0
+    states = model.encoder(features)["sequence_output"][:, 1]
+    expected = head.layer_norm(head.transform(states)).numpy() @ head.output_weights.numpy().T
+    np.testing.assert_allclose(logits[:, 0], expected, rtol=0, atol=1e-4)
+    tied = models.BertPretrainer(make_encoder(config, **options))
+    assert tied.masked_lm.output_weights is None
+    assert len(tied.variables) == len(model.variables) - 1
+
+
 def test_initial_weights_depend_on_the_seed_alone():
     first, again, other = (
         models.BertPretrainer(models.BertEncoder(CONFIG, seed=seed)) for seed in (5, 5, 6)

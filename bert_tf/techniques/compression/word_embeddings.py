@@ -13,9 +13,15 @@ import numpy as np
 from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.variables import EMBEDDING_PROJECTION, OUTPUT_BIAS, WORD_EMBEDDINGS
+from bert_tf.variables import (
+    EMBEDDING_PROJECTION,
+    OUTPUT_BIAS,
+    OUTPUT_MATRIX,
+    WORD_EMBEDDINGS,
+)
 
-BY_PIECE = (WORD_EMBEDDINGS, OUTPUT_BIAS)  # Tensors with one row per token of the vocabulary.
+# Tensors with one row per token of the vocabulary.
+BY_PIECE = (WORD_EMBEDDINGS, OUTPUT_BIAS, OUTPUT_MATRIX)
 
 
 class FactorizedModel(typing.NamedTuple):

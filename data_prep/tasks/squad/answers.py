@@ -18,6 +18,7 @@ from bert_tf.tasks.span_labeler.decoding import ScoredWindow, Spans, find_spans,
 from bert_tf.tokenization.plain import split_text
 from data_prep.tasks.squad.features import WindowFeatures
 
+# Details of answers, as in the original: the program chooses whether to show them.
 _log = logging.getLogger(__name__)
 
 PREDICTIONS_FILE = "predictions.json"

@@ -29,10 +29,12 @@ class ClassifierTask(Task):
 
     @property
     def metric(self):
+        """See Task."""
         return f"eval_{self._dataset.metrics[0]}"
 
     @property
     def loss(self):
+        """See Task."""
         if self.settings.task.class_weights == "balanced" and "train" in self.features:
             labels = self.features["train"]["label_ids"]
             counts = np.maximum(np.bincount(labels, minlength=len(self.metadata.labels)), 1)
@@ -49,6 +51,7 @@ class ClassifierTask(Task):
 
     @property
     def logits_loss(self):
+        """See Task."""
         if self._dataset.regression:
             return "number"
         return "sigmoid" if self.metadata.multi_label else "softmax"

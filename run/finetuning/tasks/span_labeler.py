@@ -103,6 +103,7 @@ class SpanLabelerTask(Task):
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def training_batches(self, seed, first_step, share, padding):
+        """See Task."""
         if "train" in self.features:
             return super().training_batches(seed, first_step, share, padding)
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
@@ -119,13 +120,16 @@ class SpanLabelerTask(Task):
 
     @property
     def eval_features(self):
+        """See Task."""
         return self.features["dev"] if self.has_answers else None
 
     @property
     def loss(self):
+        """See Task."""
         return losses.create_span_loss(self._ignores_padding)
 
     def score(self, outputs):
+        """See Task."""
         answers = self._predict_answers(outputs)
         threshold = self._find_threshold(answers)
         scores = squad_scores.score(

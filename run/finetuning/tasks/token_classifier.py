@@ -38,6 +38,7 @@ class TokenClassifierTask(Task):
 
     @property
     def metric(self):
+        """See Task."""
         return "eval_f1" if self._has_entities else "eval_accuracy"
 
     def score(self, outputs):

@@ -17,6 +17,7 @@ from bert_tf import losses, models
 from bert_tf.checkpoints import (
     FORMATS,
     ModelDirectory,
+    convert,
     huggingface,
     huggingface_config,
     load_pretrained,
@@ -25,6 +26,7 @@ from bert_tf.checkpoints import (
 )
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
+from bert_tf.variables import OUTPUT_MATRIX
 from tests.bert_tf.checkpoints.conftest import SMALL, describe
 from tests.encoders import load_all, make_encoder, make_features
 from tests.gradients import assert_close, compute_gradients
@@ -240,17 +242,45 @@ def test_half_precision_becomes_float32(arrays, write_variant):
     )
 
 
-def test_output_kernels_must_be_tied(arrays, write_variant):
-    words = arrays["bert.embeddings.word_embeddings.weight"]
+def test_a_copy_of_the_word_embeddings_is_not_an_output_matrix(arrays, write_variant):
     tied = {
-        "cls.predictions.decoder.weight": words,
+        "cls.predictions.decoder.weight": arrays["bert.embeddings.word_embeddings.weight"],
         "cls.predictions.decoder.bias": arrays["cls.predictions.bias"],
     }
     assert len(open_checkpoint(write_variant(arrays | tied)).tensors) == len(arrays)
-    with pytest.raises(
-        InputError, match=r"cls\.predictions\.decoder\.weight differs from the word embeddings"
-    ):
-        open_checkpoint(write_variant(arrays | {"cls.predictions.decoder.weight": words + 1}))
+    untied = ModelDirectory.open(write_variant(arrays | tied, tie_word_embeddings=False))
+    assert OUTPUT_MATRIX in untied.checkpoint.tensors
+    assert not untied.config.tie_word_embeddings
+
+
+def test_an_output_matrix_requires_its_setting(arrays, write_variant):
+    """transformers uses the matrix with a warning that advises to change the setting."""
+    words = arrays["bert.embeddings.word_embeddings.weight"]
+    own = {"cls.predictions.decoder.weight": words + 1}
+    path = write_variant(arrays | own, tie_word_embeddings=True)
+    model = models.BertPretrainer(models.BertEncoder(ModelDirectory.open(path).config))
+    with pytest.raises(InputError, match="differs from the word embeddings; set tie_word_embedd"):
+        load_pretrained(model, path)
+    with pytest.raises(InputError, match="differs from the word embeddings; set tie_word_embedd"):
+        convert(path, f"{path}/out", "tf1")
+
+
+def test_an_output_matrix_is_converted_and_written_back(arrays, write_variant, tmp_path):
+    words = arrays["bert.embeddings.word_embeddings.weight"]
+    own = {
+        "cls.predictions.decoder.weight": words[::-1] + 1,
+        "cls.predictions.decoder.bias": arrays["cls.predictions.bias"],
+    }
+    path = write_variant(arrays | own, tie_word_embeddings=False)
+    convert(path, str(tmp_path / "tf1"), "tf1")
+    convert(str(tmp_path / "tf1"), str(tmp_path / "back"), "huggingface")
+    written = safetensors.numpy.load_file(tmp_path / "back" / "model.safetensors")
+    for key, value in own.items():
+        np.testing.assert_array_equal(written[key], value)
+    config = json.loads((tmp_path / "back" / "config.json").read_text())
+    assert config["tie_word_embeddings"] is False
+    with pytest.raises(InputError, match=r"^tie_word_embeddings is False: not supp"):
+        convert(path, str(tmp_path / "garden"), "model_garden")
 
 
 def test_defaults_of_missing_settings_are_those_of_transformers(write_variant):

@@ -22,6 +22,7 @@ REJECTED = {
     "adapter_tensors": r"bert/encoder/layer_0/output/adapter/down/kernel",
     "cross_encoder_tanh": r"config_sentence_transformers.json: activation_fn is '.*Tanh'",
     "fast_other_pre_tokenizer": r"tokenizer.json: pre_tokenizer.type is 'WhitespaceSplit'",
+    "fast_other_limit": r"tokenizer.json: model.max_input_chars_per_word is 150: only 100 or 200",
     "fast_short_words": r"tokenizer.json: model.max_input_chars_per_word is 3",
     "fast_without_special_tokens": r"tokenizer.json: post_processor",
     "fewer_layers": r"bert/encoder/layer_1/.*num_hidden_layers",
@@ -33,7 +34,6 @@ REJECTED = {
     "prefix_module": r"module\.",
     "st_default_prompt": r"default_prompt_name is 'query': only null is supported; remove it",
     "st_prompt_not_pooled": r"default_prompt_name is 'query': only null is supported; remove it",
-    "untied_masked_lm": r"model.safetensors: cls.predictions.decoder.weight differs from the word",
     "relative_positions": r"config.json: position_embedding_type is 'relative_key'",
     "two_poolers": r"classifier\.dense",
 }
@@ -74,6 +74,21 @@ def test_ids(open_folder, name):
     tokenizer = bert_tf.BertTokenizer.from_pretrained(open_folder(name))
     for number, ids in enumerate(entry["ids"]):
         assert encode(tokenizer, entry, number)["input_ids"][0].tolist() == ids
+
+
+def test_long_words(open_folder):
+    """Words of 101 to 200 characters are [UNK] in transformers, and split as in the original."""
+    entry = EXPECTED["long_words"]
+    tokenizer = bert_tf.BertTokenizer.from_pretrained(open_folder("long_words"))
+    fast = bert_tf.BertTokenizer.from_pretrained(open_folder("fast_long_words"))
+    assert EXPECTED["fast_long_words"]["text_a"] == entry["text_a"]
+    for number, text in enumerate(entry["text_a"]):
+        expected = EXPECTED["fast_long_words"]["tokens"][number]
+        for each in (tokenizer, fast):
+            tokens = each.convert_ids_to_tokens(each.tokenize([text])[0])
+            assert b" ".join(tokens.numpy()).decode() == expected
+        is_between = 100 < len(text.split()[1]) <= 200
+        assert entry["tokens"][number] == ("good [UNK] film" if is_between else expected)
 
 
 @pytest.mark.parametrize(
@@ -145,9 +160,10 @@ def test_adapter_replaces_that_of_its_base(open_folder, tmp_path):
         np.testing.assert_array_equal(tensors[name].read(), tensor.read(), err_msg=name)
 
 
-def test_masked_lm(open_folder):
-    entry = EXPECTED["tied_masked_lm"]
-    answers = bert_tf.load(open_folder("tied_masked_lm"))(text=entry["text_a"])
+@pytest.mark.parametrize("name", MASKED)
+def test_masked_lm(open_folder, name):
+    entry = EXPECTED[name]
+    answers = bert_tf.load(open_folder(name))(text=entry["text_a"])
     for number, ids in enumerate(entry["ids"]):
         logits = np.array(entry["logits"][number])[ids.index(4)]  # [MASK]
         probabilities = np.exp(logits) / np.exp(logits).sum()
@@ -163,6 +179,7 @@ def test_notes(open_folder, capsys):
     for name, message in (
         ("stale_vocab_txt", "tokenizer.json takes precedence over vocab.txt next to it: "),
         ("peft_on_base", "peft_on_base: merging the adapter into "),
+        ("file_without_class", "tokenizer.json: ignoring normalizer.lowercase, which is false"),
         ("pruned_heads", "config.json: ignoring pruned_heads, like transformers 5"),
         ("keras_hub", "have other IDs there"),
     ):

@@ -53,6 +53,15 @@ WORDPIECE = {
                 "tokenizer_config_json": {"do_lower_case": False},
                 "tokenizer_json": {"normalizer": BERT_NORMALIZER},
             },
+            # Without the type of the model and a class, transformers follows this file.
+            (True, None, "tokenizer.json"),
+        ),
+        (
+            {
+                "config_json": {"model_type": "bert"},
+                "tokenizer_config_json": {"do_lower_case": False},
+                "tokenizer_json": {"normalizer": BERT_NORMALIZER},
+            },
             (False, None, "tokenizer_config.json"),
         ),
         (
@@ -60,7 +69,15 @@ WORDPIECE = {
                 "tokenizer_config_json": {"strip_accents": False},
                 "tokenizer_json": {"normalizer": BERT_NORMALIZER},
             },
-            (True, False, "tokenizer.json"),
+            (True, None, "tokenizer.json"),
+        ),
+        (
+            {
+                "config_json": {"model_type": "bert"},
+                "tokenizer_config_json": {"strip_accents": False},
+                "tokenizer_json": {"normalizer": BERT_NORMALIZER | {"lowercase": False}},
+            },
+            (True, False, "tokenizer_config.json"),
         ),
         (
             {"tokenizer_config_json": {"strip_accents": False}},

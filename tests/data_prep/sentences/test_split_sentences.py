@@ -83,7 +83,7 @@ def test_several_files_contain_the_same_documents(tmp_path, input_file, num_file
 def test_bytes_that_are_not_utf8(tmp_path, write, capsys):
     split(tmp_path, write("a.txt", b"caf\xe9 one.\n\xff\xfe\nTwo.\n"))
     assert read(tmp_path / "out") == {"sentences.txt": b"caf one.\n\nTwo.\n\n"}
-    assert capsys.readouterr().out.endswith(
+    assert capsys.readouterr().err.endswith(
         "note: 2 lines contain bytes that are not UTF-8, which are ignored\n"
     )
 

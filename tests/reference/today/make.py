@@ -245,11 +245,11 @@ def class_before_file(folder):
     return compute(folder, "AutoModelForSequenceClassification")
 
 
-def _write_fast(folder, change):
+def _write_fast(folder, change, extra=(), **options):
     """Writes a classifier whose PreTrainedTokenizerFast has a changed component."""
     from transformers import PreTrainedTokenizerFast
 
-    vocabulary = make_vocabulary()
+    vocabulary = make_vocabulary(extra)
     backend = make_tokenizer(vocabulary).backend_tokenizer
     change(backend)
     tokenizer = PreTrainedTokenizerFast(
@@ -260,7 +260,7 @@ def _write_fast(folder, change):
         sep_token="[SEP]",
         mask_token="[MASK]",
     )
-    config = make_config(vocabulary, id2label=LABELS)
+    config = make_config(vocabulary, id2label=LABELS, **options)
     save(folder, make_model("BertForSequenceClassification", config), tokenizer)
     return compute(folder, "AutoModelForSequenceClassification")
 
@@ -274,12 +274,14 @@ def fast_like_bert(folder):
 @case
 def fast_cased(folder):
     """A PreTrainedTokenizerFast whose normalizer keeps case: the file counts."""
+    return _write_fast(folder, _keep_case)
+
+
+def _keep_case(backend):
+    """Makes a tokenizer keep case and accents."""
     from tokenizers import normalizers
 
-    def change(backend):
-        backend.normalizer = normalizers.BertNormalizer(lowercase=False)
-
-    return _write_fast(folder, change)
+    backend.normalizer = normalizers.BertNormalizer(lowercase=False)
 
 
 @case
@@ -305,15 +307,77 @@ def fast_without_special_tokens(folder):
 
 
 @case
+def file_without_class(folder):
+    """config.json implies the class BertTokenizer, which lowercases, unlike tokenizer.json."""
+    vocabulary = make_vocabulary()
+    config = make_config(vocabulary, id2label=LABELS)
+    save(folder, make_model("BertForSequenceClassification", config), make_tokenizer(vocabulary))
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["normalizer"] |= {"lowercase": False}
+    content["model"]["max_input_chars_per_word"] = 3
+    (folder / "tokenizer.json").write_text(json.dumps(content, indent=2))
+    (folder / "tokenizer_config.json").unlink()
+    return compute(folder, "AutoModelForSequenceClassification")
+
+
+@case
+def fast_in_config(folder):
+    """config.json has the class PreTrainedTokenizerFast: tokenizer.json counts."""
+    entry = _write_fast(folder, _keep_case)
+    (folder / "tokenizer_config.json").unlink()
+    edit(folder / "config.json", tokenizer_class="PreTrainedTokenizerFast")
+    return entry | compute(folder, "AutoModelForSequenceClassification")
+
+
+def _tokenize_long_words(folder):
+    """Returns the tokens of texts with long words."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    texts = [f"good {'w' * number} film" for number in (99, 100, 101, 150, 200, 201)]
+    return {"text_a": texts, "tokens": [" ".join(tokenizer.tokenize(text)) for text in texts]}
+
+
+@case
+def long_words(folder):
+    """The class BertTokenizer has a limit of 100 characters, the original BERT one of 200."""
+    vocabulary = make_vocabulary(["##w"])
+    config = make_config(vocabulary, id2label=LABELS, max_position_embeddings=250)
+    save(folder, make_model("BertForSequenceClassification", config), make_tokenizer(vocabulary))
+    return _tokenize_long_words(folder)
+
+
+@case
+def fast_long_words(folder):
+    """A PreTrainedTokenizerFast with the limit of the original BERT."""
+    _write_fast(folder, _limit_words(200), ["##w"], max_position_embeddings=250)
+    return _tokenize_long_words(folder)
+
+
+@case
+def fast_other_limit(folder):
+    """A PreTrainedTokenizerFast with a limit that is neither BERT's nor that of transformers."""
+    _write_fast(folder, _limit_words(150), ["##w"])
+    return _tokenize_long_words(folder)
+
+
+@case
 def fast_short_words(folder):
     """Words of more than 3 characters are [UNK]."""
+    return _write_fast(folder, _limit_words(3))
+
+
+def _limit_words(characters):
+    """Returns a change of a tokenizer's limit of words."""
     from tokenizers import models
 
     def change(backend):
         vocabulary = backend.get_vocab(with_added_tokens=False)
-        backend.model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=3)
+        backend.model = models.WordPiece(
+            vocabulary, unk_token="[UNK]", max_input_chars_per_word=characters
+        )
 
-    return _write_fast(folder, change)
+    return change
 
 
 def _write_with_tensors(folder, change, **options):

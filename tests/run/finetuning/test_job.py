@@ -13,7 +13,7 @@ from run.training.loop import open_run
 from run.training.settings import OptimizerSettings, StepSettings, TrainingSettings
 from tests.errors import rejects
 
-BOTH = {"do_train": True, "tuning": TuningSettings(do_eval=True)}
+BOTH = {"do_train": True, "do_eval": True}
 TRAINING = TrainingSettings(output_dir="out", random_seed=5)
 
 

@@ -51,9 +51,11 @@ def config():
 
 
 def choose_config(config, objective):
-    return (
-        dataclasses.replace(config, attention="causal") if objective == "left_to_right" else config
-    )
+    settings = {
+        "left_to_right": {"attention": "causal"},
+        "full_sentences": {"tie_word_embeddings": False},
+    }
+    return dataclasses.replace(config, **settings.get(objective, {}))
 
 
 def get_predictions(objective):
