@@ -30,7 +30,7 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).parent.parent
 FOLDERS = ("bert_tf", "data_prep", "run")
 TEST_SECONDS = 120  # For one test: a mutant can loop forever.
-PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-o", f"timeout={TEST_SECONDS}")
+PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "--tb=short", "-o", f"timeout={TEST_SECONDS}")
 MAX_OWN_TESTS = 4  # Modules with the tests of a module.
 LARGE = ("-m", "large and not extra_large")
 COMPARISONS = {
