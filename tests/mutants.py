@@ -91,11 +91,11 @@ class Outcome(NamedTuple):
     """What the tests found.
 
     Attributes:
-      is_killed: bool.
-      test: str. The test that failed, or why none did.
+      verdict: str. "killed", "SURVIVED", or "unfinished" if the time ended before the tests.
+      test: str. The test that failed, or "none".
     """
 
-    is_killed: bool
+    verdict: str
     test: str
 
 
@@ -295,12 +295,12 @@ def check(mutant, tree, output, limit):
         for arguments in find_stages(mutant.path):
             status = run_tests(tree, arguments, output, end - time.monotonic())
             if status is None:
-                return Outcome(False, f"none in {limit:.0f} seconds")
+                return Outcome("unfinished", f"none in {limit:.0f} seconds")
             if status not in (0, 5):  # 5: no tests.
                 text = output.read_text(encoding="utf-8", errors="replace")
                 failed = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
-                return Outcome(True, failed[1] if failed else "the tests do not start")
-        return Outcome(False, "none")
+                return Outcome("killed", failed[1] if failed else "the tests do not start")
+        return Outcome("SURVIVED", "none")
     finally:
         path.write_bytes(original)
         # Bytecode and compiled code of the original stay valid.
@@ -327,7 +327,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw")
     parser.add_argument("--count", type=int, default=40, help="number of mutants")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of the mutants to run")
-    parser.add_argument("--limit", type=float, default=240, help="seconds for a mutant")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=240,
+        help="seconds for a mutant, on a machine without other load",
+    )
     arguments = parser.parse_args()
     mutants = draw_mutants(arguments.seed, arguments.count)
     numbers = arguments.only or range(1, len(mutants) + 1)
@@ -348,9 +353,9 @@ def main():
         for number in numbers:
             mutant = mutants[number - 1]
             outcome = check(mutant, tree, output, arguments.limit)
-            num_killed += outcome.is_killed
+            num_killed += outcome.verdict == "killed"
             print(
-                f"{number:2}  {'killed' if outcome.is_killed else 'SURVIVED':8}  {mutant.kind:10}  "
+                f"{number:2}  {outcome.verdict:10}  {mutant.kind:10}  "
                 f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}  [{outcome.test}]",
                 flush=True,
             )
