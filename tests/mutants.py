@@ -262,6 +262,8 @@ def _become_pytest(tree, arguments, output):
             del sys.modules[name]
         sys.path[:] = [str(tree), *(path for path in sys.path if path not in ("", str(ROOT)))]
         os.environ["PYTHONPATH"] = str(tree)
+        os.environ["TMPDIR"] = str(tree.parent)  # Tests that are killed leave files.
+        tempfile.tempdir = None
         import pytest
         import tensorflow as tf
 
