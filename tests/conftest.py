@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 
 from tests import scripts
-from tests.scheduling import pytest_xdist_make_scheduler  # noqa: F401
+from tests.scheduling import (  # noqa: F401
+    pytest_terminal_summary,
+    pytest_xdist_make_scheduler,
+)
 from tests.timeouts import pytest_timeout_cancel_timer, pytest_timeout_set_timer  # noqa: F401
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
