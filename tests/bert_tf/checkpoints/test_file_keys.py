@@ -27,6 +27,7 @@ FILES = {
     "2_Normalize/config.json": sentence_transformers.NORMALIZE,
     "keras_hub/config.json": keras_hub.PRESET,
     "keras_hub/metadata.json": keras_hub.PRESET_METADATA,
+    "keras_hub/task.json": keras_hub.PRESET_TASK,
 }
 # Name of the file and key of an object in it -> the keys of the object.
 OBJECTS = {
@@ -36,6 +37,7 @@ OBJECTS = {
     ("tokenizer.json", "post_processor"): huggingface_file_keys.TOKENIZER_POST_PROCESSOR,
     ("keras_hub/config.json", "config"): keras_hub.PRESET_BACKBONE,
     ("keras_hub/tokenizer.json", "config"): keras_hub.PRESET_TOKENIZER,
+    ("keras_hub/task.json", "config"): keras_hub.PRESET_CLASSIFIER,
 }
 ALL = {**FILES, **OBJECTS}
 # Objects of components that are not supported.
@@ -45,8 +47,9 @@ OTHER_KEYS = {"processors"}
 def name_file(path):
     """Returns the key of FILES for the path of a file."""
     long_name = f"{path.parent.name}/{path.name}"
-    is_long = path.parent.name in ("1_Pooling", "2_Normalize", "keras_hub")
-    return long_name if is_long else path.name
+    if path.parent.name.startswith("keras_hub"):
+        return f"keras_hub/{path.name}"
+    return long_name if path.parent.name in ("1_Pooling", "2_Normalize") else path.name
 
 
 @pytest.mark.parametrize("name", ALL, ids=str)
