@@ -18,6 +18,7 @@ from bert_tf.tasks import Classifier
 from bert_tf.tasks.metadata import TaskMetadata
 
 CONFIG_NAME = "config.json"
+METADATA_NAME = "metadata.json"
 TOKENIZER_NAME = "tokenizer.json"
 WEIGHTS_NAME = "model.weights.h5"
 TASK_NAME = "task.json"
@@ -137,6 +138,9 @@ class KerasHub(Origin):
             return None
         values = directory.read_json_object(path)
         PRESET.check(values, path)
+        if directory.folder.has_file(METADATA_NAME):
+            metadata_path = directory.folder.join(METADATA_NAME)
+            PRESET_METADATA.check(directory.read_json_object(metadata_path), metadata_path)
         backbone = values.get("config")
         if not isinstance(backbone, dict):
             raise InputError(f"{path}: contains no config of a backbone")
