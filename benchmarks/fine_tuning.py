@@ -23,7 +23,7 @@ from bert_tf.cli import roles, script
 from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from data_prep.tasks import datasets, glue
+from data_prep.datasets import published, reader
 
 PEERS = {
     "Hugging Face on PyTorch": (("torch", "transformers"), "benchmarks.peers.torch_classifier"),
@@ -88,7 +88,7 @@ def run(settings):
             name = f"Fine-tuning on {task.upper()}, {dtype}"
             with tempfile.TemporaryDirectory() as data:
                 for split, count in (("train", settings.num_train_rows), ("dev", None)):
-                    copy_rows(folders[task], data, glue.TASKS[task].splits[split], count)
+                    copy_rows(folders[task], data, published.DATASETS[task].splits[split], count)
                 minutes, accuracy = run_ours(task, data, dtype, settings)
                 training, development = (read_rows(task, data, split) for split in ("train", "dev"))
             print(f"{name}, this project: {minutes:.2f} min, accuracy {accuracy:.4f}", flush=True)
@@ -101,7 +101,7 @@ def run(settings):
 
 
 def copy_rows(folder, new_folder, split, count):
-    """Copies the first `count` rows of the file of a datasets.Split into another directory.
+    """Copies the first `count` rows of the file of a Split into another directory.
 
     If `count` is None, it copies all rows.
     """
@@ -115,7 +115,7 @@ def copy_rows(folder, new_folder, split, count):
 
 def read_rows(task, folder, split):
     """Returns the LabeledTexts of a split."""
-    examples = datasets.read_examples(glue.TASKS[task], folder, split)
+    examples = reader.read_examples(published.DATASETS[task], folder, split)
     return LabeledTexts(
         list(examples.text_a),
         examples.text_b and list(examples.text_b),

@@ -9,7 +9,7 @@ The names of `__all__` are imported on first access (PEP 562), so that `import b
 time.
 """
 
-import importlib
+from bert_tf.lazy_names import make_importer
 
 _MODULES = {
     "BertClassifier": "models",
@@ -39,11 +39,7 @@ __all__ = [
     "load",
 ]
 
-
-def __getattr__(name):
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = make_importer(__name__, _MODULES)
 
 
 def __dir__():

@@ -100,7 +100,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
                 )
 
     def get_config(self):
-        """See KerasModel."""
+        """Returns the arguments of the constructor, which Keras saves."""
         return {
             **super().get_config(),
             "config": self.config.to_dict(),
@@ -110,7 +110,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        """See KerasModel."""
+        """Creates the encoder from what `get_config` returned."""
         return super().from_config({**config, "config": BertConfig.from_dict(config["config"])})
 
     def call(self, features, training=False, return_attention_scores=False):

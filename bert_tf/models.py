@@ -59,7 +59,7 @@ class _TaskModel(TrainableModel, KerasModel, tf_keras.Model):
         self.encoder = encoder
 
     def get_config(self):
-        """See KerasModel."""
+        """Returns the arguments of the constructor, which Keras saves."""
         return {
             **super().get_config(),
             "encoder": tf_keras.saving.serialize_keras_object(self.encoder),
@@ -67,7 +67,7 @@ class _TaskModel(TrainableModel, KerasModel, tf_keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        """See KerasModel."""
+        """Creates the model from what `get_config` returned."""
         encoder = config["encoder"]
         if tf_keras.saving.get_registered_object(encoder.get("registered_name")):
             # In a SavedModel, Keras looks for the registered name as the name of the class.
@@ -136,7 +136,7 @@ class BertPretrainer(_TaskModel):
                 self.encoder.pooler.trainable = False
 
     def get_config(self):
-        """See KerasModel."""
+        """Returns the arguments of the constructor, which Keras saves."""
         return {**super().get_config(), "sentence_label": self._sentence_label}
 
     def call(self, features, training=False, return_attention_scores=False):
@@ -189,7 +189,7 @@ class _LinearModel(_TaskModel):
             self.head = self._linear_head(num_labels, "output")
 
     def get_config(self):
-        """See KerasModel."""
+        """Returns the arguments of the constructor, which Keras saves."""
         return {
             **super().get_config(),
             "num_labels": self.num_labels,
@@ -299,7 +299,7 @@ class BertMultipleChoice(BertClassifier):
         super().__init__(encoder, num_labels=1, dropout_rate=dropout_rate, name=name)
 
     def get_config(self):
-        """See KerasModel."""
+        """Returns the arguments of the constructor, which Keras saves."""
         return {name: value for name, value in super().get_config().items() if name != "num_labels"}
 
     def call(self, features, training=False, return_attention_scores=False):
@@ -335,7 +335,7 @@ class BertLongTextClassifier(BertClassifier):
         self.pooling = pooling
 
     def get_config(self):
-        """See KerasModel."""
+        """Returns the arguments of the constructor, which Keras saves."""
         return {**super().get_config(), "pooling": self.pooling}
 
     def call(self, features, training=False, return_attention_scores=False):

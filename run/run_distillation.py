@@ -17,6 +17,8 @@ COMMAND = script.Command(
         "student", "data", "losses", "devices", "training", "step", "tuning", "trained_weights"
     )
     | {
+        "do_eval",
+        "do_predict",
         "test_file",
         "unlabeled_file",
         "replacing_rate",

@@ -32,7 +32,20 @@ FORMS = {
     "locals_as_options": "calls of locals()",
     "raise_in_first_round": "loops that raise in their first round",
     "summary": "docstrings whose first sentence does not fit into its line",
+    "undocumented": "public functions and methods of the product without a docstring",
+    "other_note": "lines on standard error that bert_tf.notes does not print",
 }
+PRODUCT = ("bert_tf/", "data_prep/", "run/")
+# Modules that write to standard error in another way; each says why.
+OTHER_NOTES = {
+    "bert_tf/notes.py": "prints all other notes",
+    "bert_tf/tensorflow_messages.py": "passes on selected messages of TensorFlow",
+    "bert_tf/serving/model.py": "warns the program that calls the library",
+    "bert_tf/keras_support/pretrained.py": "warns the program that calls the library",
+    "data_prep/tasks/squad/answers.py": "logs details that a program can choose to show",
+    "run/training/plots.py": "passes on warnings of Matplotlib",
+}
+LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 
 
 class Finding(NamedTuple):
@@ -67,7 +80,36 @@ def find_forms(source, path, compiled=frozenset()):
             forms = [*_check_function(node, node.name in compiled), *_check_docstring(node)]
         elif isinstance(node, ast.ClassDef | ast.Module):
             forms = _check_docstring(node)
+        if path.startswith(PRODUCT):
+            forms = [*forms, *_check_product_code(node, path)]
         yield from (Finding(form, path, getattr(node, "lineno", 1)) for form in forms)
+
+
+def _check_product_code(node, path):
+    if isinstance(node, ast.Module) or (
+        isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ):
+        for part in node.body:
+            if (
+                isinstance(part, ast.FunctionDef)
+                and not part.name.startswith("_")
+                and ast.get_docstring(part) is None
+            ):
+                yield "undocumented"
+    if isinstance(node, ast.Call) and path not in OTHER_NOTES and _is_note(node):
+        yield "other_note"
+
+
+def _is_note(node):
+    function = ast.unparse(node.func)
+    owner, _, method = function.rpartition(".")
+    is_log = owner in ("logging", "log", "logger", "_log", "_logger") and method in LOG_METHODS
+    streams = [ast.unparse(keyword.value) for keyword in node.keywords if keyword.arg == "file"]
+    return (
+        (function == "print" and streams == ["sys.stderr"])
+        or function in ("sys.stderr.write", "warnings.warn", "warnings.warn_explicit")
+        or is_log
+    )
 
 
 def _check_assignment(node):

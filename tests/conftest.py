@@ -7,11 +7,16 @@ import json
 import pathlib
 import signal
 import sys
+import tempfile
 
 import numpy as np
 import pytest
 
 from tests import scripts
+from tests.scheduling import (  # noqa: F401
+    pytest_terminal_summary,
+    pytest_xdist_make_scheduler,
+)
 from tests.timeouts import pytest_timeout_cancel_timer, pytest_timeout_set_timer  # noqa: F401
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
@@ -74,6 +79,23 @@ def switch_autotuning_off():
     # All iterators call this method, also the iterators that a strategy creates for each replica
     # without options.
     dataset_ops.DatasetV2._apply_debug_options = without_autotuning
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_folder(tmp_path_factory):
+    """Lets this process, and those that it starts, create temporary files in a new directory.
+
+    It is deleted at the end. Otherwise, files that a process deletes when it exits would stay:
+    xdist kills a worker that has not ended after ten seconds, and tests kill scripts.
+    """
+    tmp_path_factory.getbasetemp()  # Not in the new directory.
+    with (
+        tempfile.TemporaryDirectory(prefix="tests_", ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", None)
+        yield folder
 
 
 @pytest.fixture(scope="session")

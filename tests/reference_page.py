@@ -30,12 +30,24 @@ PAGE_WIDTH = 120  # Columns.
 # Titles of the tables of shared flags -> classes of settings. Other shared classes have their own
 # tables.
 TABLES = {
-    "Model and texts": ("ModelSettings", "TokenizerSettings"),
+    "Text files": ("TextSettings", "CasingSettings"),
+    "Model and texts": ("ConfigSettings", "ModelSettings", "TokenizerSettings"),
     "Data of a fine-tuned model": ("EvaluationDataSettings", "DataSettings"),
-    "Questions and classifiers": ("QuestionSettings", "LabelSettings"),
+    "Questions and classifiers": ("QuestionSettings", "LabelSettings", "CandidateSettings"),
     "Devices": ("DeviceSettings", "OriginalDeviceSettings"),
-    "Training": ("TrainingSettings", "StepSettings"),
-    "Fine-tuning": ("FineTuningSettings", "TuningSettings", "TrainedWeightsSettings"),
+    "Training": (
+        "ActionSettings",
+        "LearningRateSettings",
+        "PrecisionSettings",
+        "TrainingSettings",
+        "StepSettings",
+    ),
+    "Fine-tuning": (
+        "FineTuningSettings",
+        "ScheduleSettings",
+        "TuningSettings",
+        "TrainedWeightsSettings",
+    ),
     "Distillation": ("StudentSettings", "LossSettings"),
     "Pre-training": ("PretrainingSettings", "OptimizerSettings"),
 }
@@ -80,7 +92,7 @@ def group_flags(command):
                 owner = next(
                     base
                     for base in reversed(type(group).__mro__)
-                    if field.name in vars(base).get("__dataclass_fields__", ())
+                    if vars(base).get("__dataclass_fields__", {}).get(field.name) is field
                 )
                 groups.setdefault(owner, []).append((field, getattr(group, field.name)))
     return groups

@@ -35,10 +35,17 @@ def test_lines_say_one_thing(findings, form):
         ("locals_as_options", "f(**locals())"),
         ("raise_in_first_round", "for a in b:\n    raise ValueError(a)"),
         ("summary", "def f():\n    '''One\n    two.'''"),
+        ("undocumented", "def f():\n    pass"),
+        ("undocumented", "class A:\n    def f(self):\n        pass"),
+        ("other_note", "print(a, file=sys.stderr)"),
+        ("other_note", "sys.stderr.write(a)"),
+        ("other_note", "warnings.warn(a)"),
+        ("other_note", "logging.warning(a)"),
     ],
 )
 def test_a_form_is_found(form, source):
-    assert {found.form for found in code_form.find_forms(source, "a.py")} == {form}
+    path = "run/a.py" if form in ("undocumented", "other_note") else "a.py"
+    assert {found.form for found in code_form.find_forms(source, path)} == {form}
 
 
 @pytest.mark.parametrize(

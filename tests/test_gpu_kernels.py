@@ -23,6 +23,7 @@ from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.training.step import Trainer
 from tests.encoders import make_encoder
+from tests.graphs import list_operations
 
 pytestmark = pytest.mark.extra_large
 
@@ -126,27 +127,6 @@ def trace(function, *specs):
     return list_operations(
         tf.function(function, autograph=False).get_concrete_function(*specs).graph
     )
-
-
-def list_operations(graph):
-    """Returns the tf.Operations of a graph and of the functions that it calls."""
-    graphs = [graph]
-    operations = []
-    seen = set()
-    while graphs:
-        graph = graphs.pop()
-        operations += graph.get_operations()
-        attributes = [
-            value
-            for operation in graph.get_operations()
-            for value in operation.node_def.attr.values()
-        ]
-        called = {
-            function.name for value in attributes for function in (value.func, *value.list.func)
-        } - {""}
-        graphs += [graph._get_function(name).graph for name in called - seen]
-        seen |= called
-    return operations
 
 
 def find_kernel(operation):

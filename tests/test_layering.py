@@ -19,7 +19,8 @@ MAX_LINES = 450  # Limit for a file.
 # it. "data_prep/" and "run/" are the scripts in these directories. No line of the library follows
 # bert_tf.cli, so that it imports no flags.
 ORDER = """
-bert_tf.errors bert_tf.notes bert_tf.processor bert_tf.tensorflow_messages bert_tf.variables
+bert_tf.errors bert_tf.lazy_names bert_tf.notes bert_tf.processor bert_tf.tensorflow_messages
+bert_tf.variables
 bert_tf.files bert_tf.saved_objects bert_tf.checkpoints.huggingface_config
 bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization bert_tf.optimization
 bert_tf.losses bert_tf.tasks
@@ -32,9 +33,10 @@ bert_tf.models
 bert_tf.techniques bert_tf.tasks.<kind>.graph
 bert_tf.techniques.compression bert_tf.serving
 bert_tf bert_tf.cli
-data_prep data_prep.compilation data_prep.processes data_prep.reading
+data_prep data_prep.compilation data_prep.processes data_prep.reading data_prep.text_settings
 data_prep.records data_prep.tables data_prep.vocabulary
-data_prep.pretraining.instances data_prep.tasks.squad
+data_prep.datasets data_prep.pretraining.instances
+data_prep.tasks.squad
 data_prep.pretraining data_prep.tasks
 data_prep.sentences
 data_prep/
@@ -57,7 +59,7 @@ LATE_IMPORTS = {
     "bert_tf.serving.saved_model": {"tensorflow_serving"},  # An optional package.
     # Writing a file, which reading it does without.
     "bert_tf.serving.litert": {
-        "ai_edge_litert",
+        "bert_tf.serving.litert_vectors",
         "tensorflow",
         "bert_tf.features",
         "bert_tf.tasks.servable",
@@ -92,8 +94,12 @@ LATE_IMPORTS = {
     "bert_tf.checkpoints.huggingface": {"bert_tf.checkpoints.safetensors_file"},
     "bert_tf.checkpoints.origin": {"bert_tf.checkpoints.tensorflow_file"},
     "bert_tf.checkpoints.original": {"bert_tf.checkpoints.tensorflow_file"},
-    # These modules import TensorFlow.
-    "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},
+    # These modules import TensorFlow or LiteRT, which the other formats do not require.
+    "bert_tf.serving.loading": {
+        "bert_tf.serving.saved_model",
+        "bert_tf.serving.checkpoint",
+        "bert_tf.serving.litert",
+    },
     "run.inference.predict": {"bert_tf.serving.checkpoint"},
 }
 

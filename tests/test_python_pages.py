@@ -10,7 +10,7 @@ import pytest
 from bert_tf import models
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import scripts, toy_runs
-from tests.test_documentation import ROOT, code_blocks
+from tests.pages import ROOT, code_blocks
 
 SECOND_SECTION = "## Fine-tune with fit\n"
 
@@ -80,6 +80,53 @@ def test_page_for_tfbert(tmp_path, reference):
         {"bert": (None, models.BertPretrainer), "ner": toy_runs.TASKS["tagger"]},
     )
     run_blocks((ROOT / "docs/from_tfbert.md").read_text(encoding="utf-8"), tmp_path)
+
+
+CLIENT = """
+import threading
+import urllib.request
+
+threading.Thread(target=server.serve_forever, daemon=True).start()
+address = f"http://localhost:{server.server_port}"
+print(urllib.request.urlopen(f"{address}/health").read().decode())
+#> {"status": "ready"}
+request = urllib.request.Request(address, json.dumps({"texts": texts}).encode())
+answer = json.load(urllib.request.urlopen(request))["embeddings"]
+print(abs(bert_tf.load("minilm", kind="encoder").encode(texts) - answer).max() < 1e-4)
+#> True
+try:
+    urllib.request.urlopen(urllib.request.Request(address, b'{"texts": [3]}'))
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode())
+#> 400 {"error": "`texts` must contain texts, not int"}
+"""
+
+
+@pytest.mark.extra_large
+@pytest.mark.timeout(180)
+def test_page_for_embeddings(tmp_path, reference):
+    """The server runs in a thread, on a free port."""
+    toy_runs.write(
+        tmp_path,
+        reference,
+        {"minilm": (None, models.BertPretrainer)},
+        hidden_size=384,
+        max_position_embeddings=128,
+    )
+    scripts.succeed(
+        "run.export_saved_model",
+        tmp_path,
+        init_checkpoint="minilm",
+        task="encoder",
+        max_seq_length="128",
+        export_dir=".",
+        format="openvino",
+    )
+    page = (ROOT / "docs/embeddings.md").read_text(encoding="utf-8")
+    for text, replacement in (("server.serve_forever()\n", CLIENT), ('("", 8080)', '("", 0)')):
+        assert page.count(text) == 1
+        page = page.replace(text, replacement)
+    run_blocks(page, tmp_path)
 
 
 @pytest.mark.extra_large

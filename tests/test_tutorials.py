@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from bert_tf import models
 from tests import scripts, toy_runs
-from tests.test_documentation import ROOT, code_blocks, commands, shell_lines
+from tests.pages import ROOT, code_blocks, commands, shell_lines
 
 pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(400)]
 SIZES = {  # What replaces the flags of a page.

@@ -13,7 +13,7 @@ Modules are imported on first access to one of these names (PEP 562): all but th
 without TensorFlow.
 """
 
-import importlib
+from bert_tf.lazy_names import make_importer
 
 _MODULES = {
     "FORMATS": "conversion",
@@ -39,8 +39,4 @@ __all__ = [
     "read_config",
 ]
 
-
-def __getattr__(name):
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = make_importer(__name__, _MODULES)

@@ -35,6 +35,7 @@ class Folder:
 
     @property
     def names(self):
+        """Sorted names of its files and directories."""
         return sorted(self._entries)
 
     def exists(self, name):

@@ -87,11 +87,11 @@ class HuggingFace(Origin):
     vocabulary_names = (TOKENIZER_NAME,)
 
     def find_config(self, directory, folder):
-        """See Origin."""
+        """Returns the path of config.json."""
         return folder.join(CONFIG_NAME) if folder.exists(CONFIG_NAME) else None
 
     def read_config(self, directory, path):
-        """See Origin. Weights next to a config.json, or its keys, show its format."""
+        """Reads a config.json whose keys, or weights next to it, show the format."""
         parent, name = os.path.split(path)
         if name != CONFIG_NAME:
             return None
@@ -111,7 +111,7 @@ class HuggingFace(Origin):
             return BertConfig.from_hugging_face(values, model_type)
 
     def read_casings(self, directory):
-        """See Origin."""
+        """Yields the casing of tokenizer_config.json or tokenizer.json; the class decides which."""
         special_path = directory.find(SPECIAL_TOKENS_NAME)
         if special_path:
             check_special_tokens(directory.read_json_object(special_path), special_path)
@@ -132,12 +132,12 @@ class HuggingFace(Origin):
             yield replace_casing(values, path, config, config_path or path)
 
     def read_task(self, directory):
-        """See Origin. The task of a fine-tuned model; its other values are unknown."""
+        """Reads the kind and the labels of a fine-tuned model from its config.json."""
         path = directory.find(CONFIG_NAME)
         return to_task(directory.read_json_object(path), path) if path else None
 
     def find_weights(self, directory):
-        """See Origin. A file that is rejected only if there is no TensorFlow checkpoint."""
+        """Returns a file of weights; a TensorFlow checkpoint next to a pickle is preferred."""
         if directory.path.endswith(WEIGHTS_SUFFIXES):
             return directory.path
         path = _find_weights(directory.folder) if directory.name is None else None
@@ -145,7 +145,7 @@ class HuggingFace(Origin):
         return None if is_rejected and find_tensorflow_checkpoint(directory.folder) else path
 
     def check_weights(self, directory, path):
-        """See Origin. Rejects pickles, files of Keras, and models of another type."""
+        """Rejects pickles, files of Keras, and models of another type."""
         if directory.name is not None and not directory.folder.exists(directory.name):
             raise InputError(f"{path}: does not exist")
         config_path = os.path.join(os.path.dirname(path), CONFIG_NAME)
@@ -161,7 +161,7 @@ class HuggingFace(Origin):
         raise InputError(f"{path}: {_describe_rejected(path, name)}")
 
     def list_weight_files(self, directory, path):
-        """See Origin. Includes an index."""
+        """Returns the file, or an index and the files that it names."""
         return [path, *_list_parts(directory, path)] if path.endswith(SHARDED_NAME) else [path]
 
     def read_weights(self, directory, path):

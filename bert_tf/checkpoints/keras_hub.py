@@ -125,15 +125,15 @@ class KerasHub(Origin):
     vocabulary_names = (VOCABULARY_NAME,)
 
     def owns(self, directory):
-        """See Origin."""
+        """Returns whether the directory is a preset: it has model.weights.h5."""
         return directory.name is None and directory.folder.has_file(WEIGHTS_NAME)
 
     def find_config(self, directory, folder):
-        """See Origin."""
+        """Returns the path of the preset's config.json."""
         return folder.join(CONFIG_NAME) if self.owns(directory) else None
 
     def read_config(self, directory, path):
-        """See Origin."""
+        """Reads the config of the backbone."""
         if not self.owns(directory):
             return None
         values = directory.read_json_object(path)
@@ -153,7 +153,7 @@ class KerasHub(Origin):
             return BertConfig.from_dict(settings)
 
     def read_casings(self, directory):
-        """See Origin. KerasHub folds more characters than BERT, which a note says."""
+        """Yields the casing in tokenizer.json, and notes how KerasHub's tokenizer differs."""
         if not self.owns(directory) or not directory.folder.has_file(TOKENIZER_NAME):
             return
         path = directory.folder.join(TOKENIZER_NAME)
@@ -168,7 +168,7 @@ class KerasHub(Origin):
         yield Casing(bool(values.get("lowercase")), bool(values.get("strip_accents")), path)
 
     def read_task(self, directory):
-        """See Origin. The classifier of a BertTextClassifier, whose labels have no names."""
+        """Reads the classifier of a BertTextClassifier, whose labels have no names."""
         if not self.owns(directory) or not _has_head(directory):
             return None
         path = directory.folder.join(TASK_NAME)
@@ -188,11 +188,11 @@ class KerasHub(Origin):
             )
 
     def find_weights(self, directory):
-        """See Origin."""
+        """Returns the path of model.weights.h5."""
         return directory.folder.join(WEIGHTS_NAME) if self.owns(directory) else None
 
     def read_weights(self, directory, path):
-        """See Origin. All tensors are read, because they are in one file of HDF5."""
+        """Reads all tensors, because they are in one file of HDF5."""
         if not path.endswith(WEIGHTS_NAME) or not self.owns(directory):
             return None
         tensors = _rename(_read_arrays(path), directory.config, path)

@@ -103,13 +103,13 @@ class ModelGarden(Origin):
     vocabulary_names = (saved_models.VOCABULARY_PATH,)
 
     def find_outer_folder(self, directory, folder):
-        """See Origin. The directory of a SavedModel for its variables."""
+        """Returns the directory of a SavedModel for its variables/."""
         path, name = os.path.split(folder.path)
         parent = Folder.read(path or os.curdir) if name == saved_models.VARIABLES_FOLDER else None
         return parent if parent and saved_models.is_encoder(directory, parent) else None
 
     def find_config(self, directory, folder):
-        """See Origin."""
+        """Returns the path of a YAML file, or of a saved_model.pb, which shows the sizes."""
         if folder.exists(CONFIG_NAME):
             return folder.join(CONFIG_NAME)
         if saved_models.is_encoder(directory, folder):
@@ -117,7 +117,7 @@ class ModelGarden(Origin):
         return None
 
     def read_config(self, directory, path):
-        """See Origin. The activation of a SavedModel is assumed to be "gelu"."""
+        """Reads a config; a SavedModel does not show its activation, so "gelu" is assumed."""
         if path.endswith(SUFFIXES):
             return to_bert(directory.read(read_yaml, path), path)
         if os.path.basename(path) == saved_models.SAVED_MODEL_NAME:
@@ -126,7 +126,7 @@ class ModelGarden(Origin):
         return None
 
     def read_casings(self, directory):
-        """See Origin."""
+        """Yields the casings of a SavedModel and of a YAML file."""
         for folder in directory.folders:
             if saved_models.is_encoder(directory, folder):
                 path = folder.join(saved_models.SAVED_MODEL_NAME)
@@ -136,7 +136,7 @@ class ModelGarden(Origin):
             yield Casing(get_casing(directory.read(read_yaml, path)), None, path)
 
     def find_weights(self, directory):
-        """See Origin. The variables of a SavedModel, if there are no other weights."""
+        """Returns the variables of a SavedModel, if there are no other weights."""
         folder = directory.folder
         is_alone = not any(name.endswith(OTHER_WEIGHTS) for name in folder.names)
         if directory.name is None and is_alone and saved_models.is_encoder(directory, folder):
@@ -144,17 +144,17 @@ class ModelGarden(Origin):
         return None
 
     def list_weight_files(self, directory, path):
-        """See Origin."""
+        """Returns the index and the data files of the checkpoint."""
         return original.list_tensorflow_files(path)
 
     def read_weights(self, directory, path):
-        """See Origin."""
+        """Reads a checkpoint with the Model Garden's names of variables."""
         file = directory.read(open_tensorflow_file, path)
         is_garden = WORD_EMBEDDINGS in map(canonical_name, file.variable_names.values())
         return read(file) if is_garden else None
 
     def describe_weights(self, directory, path):
-        """See Origin."""
+        """Returns the name of the first variable."""
         return original.ORIGINAL.describe_weights(directory, path)
 
 

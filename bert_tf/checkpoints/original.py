@@ -30,7 +30,7 @@ class Original(Origin):
     vocabulary_names = (VOCABULARY_NAME,)
 
     def find_config(self, directory, folder):
-        """See Origin."""
+        """Returns the path of bert_config.json."""
         return folder.join(CONFIG_NAME) if folder.exists(CONFIG_NAME) else None
 
     def read_config(self, directory, path):
@@ -38,12 +38,12 @@ class Original(Origin):
         return BertConfig.from_json_file(path)
 
     def read_casings(self, directory):
-        """See Origin. The casing in the name of a published directory."""
+        """Yields the casing in the name of a published directory."""
         name, do_lower_case = find_published_casing(directory.path)
         yield Casing(do_lower_case, None, name)
 
     def find_weights(self, directory):
-        """See Origin. Any TensorFlow checkpoint; in a training run, the latest one."""
+        """Returns the prefix of any TensorFlow checkpoint; in a training run, the latest one."""
         folder = directory.folder
         if directory.name is not None:
             path = _FILE_ENDING.sub("", directory.path)
@@ -51,7 +51,7 @@ class Original(Origin):
         return find_tensorflow_checkpoint(folder)
 
     def list_weight_files(self, directory, path):
-        """See Origin."""
+        """Returns the index and the data files of the checkpoint."""
         return list_tensorflow_files(path)
 
     def read_weights(self, directory, path):
@@ -67,7 +67,7 @@ class Original(Origin):
         return Checkpoint(file.prefix, KIND, tensors)
 
     def describe_weights(self, directory, path):
-        """See Origin."""
+        """Returns the name of the first variable."""
         names = directory.read(open_tensorflow_file, path).variable_names.values()
         return f"its first variable is {min(names)}"
 

@@ -180,16 +180,16 @@ class Peft(Origin):
     """PEFT: an adapter alone, whose base is another directory, or one next to its base."""
 
     def find_outer_folder(self, directory, folder):
-        """See Origin. The base of an adapter alone, whose config and tokenizer it has."""
+        """Returns the base of an adapter alone, whose config and tokenizer count."""
         base = _find_base(directory)
         return Folder.read(base) if base else None
 
     def find_weights(self, directory):
-        """See Origin."""
+        """Returns the path of the adapter, if it is alone in its directory."""
         return directory.folder.join(WEIGHTS_NAME) if _is_alone(directory) else None
 
     def check_weights(self, directory, path):
-        """See Origin. Rejects an adapter without a local base."""
+        """Rejects an adapter whose base is not a local directory."""
         if _find_base(directory) is None:
             config_path = directory.folder.join(CONFIG_NAME)
             base = directory.read_json_object(config_path).get("base_model_name_or_path")
@@ -200,14 +200,14 @@ class Peft(Origin):
             )
 
     def read_weights(self, directory, path):
-        """See Origin. The weights of the base, without an adapter in its directory, like PEFT."""
+        """Reads the base of an adapter, without an adapter in its directory, like PEFT."""
         if not (_is_alone(directory) and path == directory.folder.join(WEIGHTS_NAME)):
             return None
         open_directory = type(directory).open
         return open_directory(open_directory(_find_base(directory)).weights_path).checkpoint
 
     def adapt_weights(self, directory, checkpoint):
-        """See Origin. Merges the adapter in the directory."""
+        """Merges the adapter in the directory into the weights."""
         if directory.name is not None or not directory.folder.has_file(CONFIG_NAME):
             return checkpoint
         adapter = read(directory.folder.path)
@@ -217,7 +217,7 @@ class Peft(Origin):
         )
 
     def read_task(self, directory):
-        """See Origin. The kind in adapter_config.json, if its head is not the base's."""
+        """Reads the kind in adapter_config.json, if the adapter has a head; else the base's."""
         if not _is_alone(directory) or _find_base(directory) is None:
             return None
         adapter = directory.read(read, directory.folder.path)

@@ -95,7 +95,7 @@ class SentenceTransformers(Origin):
     is_for_serving = True
 
     def read_casings(self, directory):
-        """See Origin. `do_lower_case` lowercases before the tokenizer, which keeps accents."""
+        """Yields the casing of `do_lower_case`, which lowercases and keeps accents."""
         settings = directory.find(*TRANSFORMER_NAMES) if directory.find(MODULES_NAME) else None
         if settings and directory.read_json_object(settings).get("do_lower_case") is True:
             own = next(HUGGING_FACE.read_casings(directory), None)

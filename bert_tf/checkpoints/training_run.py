@@ -138,19 +138,19 @@ class TrainingRun(Origin):
     """
 
     def find_outer_folder(self, directory, folder):
-        """See Origin. The run's directory for the weights in best/."""
+        """Returns the directory of the run for its best/."""
         path = folder.path if files.is_remote(folder.path) else os.path.abspath(folder.path)
         parent, name = os.path.split(path)
         return Folder.read(parent) if name == BEST_FOLDER else None
 
     def read_casings(self, directory):
-        """See Origin."""
+        """Yields the casing in task.json."""
         path = directory.find(TASK_FILE)
         if path:
             yield get_casing(path, directory.read_json_object(path))
 
     def read_task(self, directory):
-        """See Origin."""
+        """Reads task.json."""
         path = directory.find(TASK_FILE)
         return TaskMetadata.from_dict(directory.read_json(path), path) if path else None
 

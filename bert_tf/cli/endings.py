@@ -7,6 +7,8 @@ import select
 import signal
 import sys
 
+from bert_tf.notes import write_line
+
 INTERRUPTED = 130  # Status in a shell of a process that Ctrl-C ended.
 TERMINATED = 143  # Status in a shell of a process that SIGTERM ended.
 
@@ -46,7 +48,7 @@ def report_early_interruption():
     def report_briefly(kind, error, traceback):
         if not issubclass(kind, KeyboardInterrupt):
             return report(kind, error, traceback)
-        print(f"\n{os.path.basename(main_file)}: {ENDINGS[kind][1]}", file=sys.stderr)
+        write_line(f"\n{os.path.basename(main_file)}: {ENDINGS[kind][1]}")
         sys.exit(INTERRUPTED)
 
     sys.excepthook = report_briefly

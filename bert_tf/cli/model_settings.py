@@ -9,24 +9,30 @@ from bert_tf.cli import roles
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
 from bert_tf.cli.rules import Required
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import Settings, adapt, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.tokenization.vocabulary import check_casing
 
 
 @dataclasses.dataclass(frozen=True)
-class ModelSettings(Settings):
-    """Model: the encoder's config and the source of its weights."""
+class ConfigSettings(Settings):
+    """Config of a checkpoint."""
 
     bert_config_file: str | None = setting(
         None,
         "The model's bert_config.json, Hugging Face's config.json, the Model Garden's "
         "params.yaml, or the name of a published size with 30,522 vocabulary entries "
-        f"({', '.join(PUBLISHED_SIZES)}). Required unless the directory of --init_checkpoint "
+        f"({', '.join(PUBLISHED_SIZES)}). Required unless the directory of the checkpoint "
         "contains a config.",
         role=roles.INPUT,
         source=CONFIG,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelSettings(ConfigSettings):
+    """Model: the encoder's config and the source of its weights."""
+
     init_checkpoint: str | None = setting(
         None,
         "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or "
@@ -36,6 +42,22 @@ class ModelSettings(Settings):
     )
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
     model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class CasingSettings(Settings):
+    """Casing of the vocabulary."""
+
+    do_lower_case: bool = setting(
+        True,
+        "Lowercase the text and strip accents: true for uncased models, false for cased models. "
+        "Use the same value in all steps.",
+    )
+    strip_accents: bool | None = setting(
+        None,
+        "Strip accents. Defaults to --do_lower_case. The two differ for some models, such as "
+        "lowercase German models that keep umlauts. Use the same value in all steps.",
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,16 +73,18 @@ class TokenizerSettings(Settings):
         role=roles.INPUT_FILE,
         source=VOCABULARY,
     )
-    do_lower_case: bool = setting(
-        True,
-        "Lowercase the text and strip accents: true for uncased models, false for cased models. "
-        "Defaults to the setting in the checkpoint's directory.",
+    do_lower_case: bool = adapt(
+        CasingSettings,
+        "do_lower_case",
+        help_text="Lowercase the text and strip accents: true for uncased models, false for cased "
+        "models. Defaults to the setting in the checkpoint's directory.",
         source=CASING,
     )
-    strip_accents: bool | None = setting(
-        None,
-        "Strip accents. Defaults to the setting in the checkpoint's directory, otherwise to "
-        "--do_lower_case. The two differ for some models, such as lowercase German models that "
+    strip_accents: bool | None = adapt(
+        CasingSettings,
+        "strip_accents",
+        help_text="Strip accents. Defaults to the setting in the checkpoint's directory, otherwise "
+        "to --do_lower_case. The two differ for some models, such as lowercase German models that "
         "keep umlauts.",
         source=CASING,
         rare=True,

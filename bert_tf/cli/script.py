@@ -151,7 +151,7 @@ class Command:
         except tuple(endings.ENDINGS) as ending:
             endings.find_output_error()
             status, message = endings.ENDINGS[type(ending)]
-            print(f"\n{_script_name()}: {message}", file=sys.stderr)
+            notes.write_line(f"\n{_script_name()}: {message}")
             sys.exit(status)
         except Exception as error:
             _end_after(error, self._name_full_output)
@@ -197,7 +197,7 @@ class Command:
                 continue
             recipe = setting_flags.get_explicit().get(field.name)
             if recipe:
-                print(setting_flags.use_recipe(recipe, recipes[recipe]))
+                notes.tell(setting_flags.use_recipe(recipe, recipes[recipe]))
         settings = setting_flags.read(self.settings)
         if arguments:
             named = settings.values()[self._arguments] or ""
@@ -231,10 +231,9 @@ def _end_after(error, complete):
         sys.excepthook(type(error), error, error.__traceback__)
     if is_lost or is_input_error:
         _fail(complete(_one_line(error)), LOST_WORKER if is_lost else INPUT_ERROR)
-    print(
+    notes.write_line(
         f"{_script_name()}: internal error in bert_tf; please report it with the command and the "
-        "traceback above",
-        file=sys.stderr,
+        "traceback above"
     )
     sys.exit(INTERNAL_ERROR)
 

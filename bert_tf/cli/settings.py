@@ -6,7 +6,9 @@ Flags are defined from them:
     class StepSettings(Settings):
         accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1)
 
-The value of a field can be a Settings object too: a job's settings consist of groups.
+The value of a field can be a Settings object too: a job's settings consist of groups. Settings of
+several jobs are declared once, in a group that these jobs share; `adapt` changes their defaults or
+help texts for a job.
 bert_tf.cli.resolution computes the value of a field that `setting` does not define.
 bert_tf.cli.flags defines the flags of a class and reads them back. This module requires neither
 absl nor TensorFlow.
@@ -77,6 +79,25 @@ def setting(
             "role": role,
             "rules": tuple(rules),
         },
+    )
+
+
+def adapt(group, name, *, default=dataclasses.MISSING, help_text=None, rules=(), **changes):
+    """Defines a field like the one of another Settings class, for a job with other words for it.
+
+    Args:
+      group: Settings class that declares the field.
+      name: Name of the field.
+      default, help_text: See `setting`. The same as in `group` if not set.
+      rules: Rules in addition to those in `group`.
+      **changes: Other arguments of `setting` that replace those in `group`.
+    """
+    field = group.__dataclass_fields__[name]
+    metadata = {**field.metadata, **changes, "rules": (*field.metadata["rules"], *rules)}
+    if help_text is not None:
+        metadata["help"] = help_text
+    return dataclasses.field(
+        default=field.default if default is dataclasses.MISSING else default, metadata=metadata
     )
 
 

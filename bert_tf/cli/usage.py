@@ -9,6 +9,7 @@ from bert_tf.cli.rules import describe, find_required
 
 WIDEST = 110  # Maximum number of characters of a line.
 REQUIRED = "Required"
+KEPT = ("Defaults to", "Requires")  # Starts of the sentences that the short help also has.
 MORE = "--helpfull shows all flags with their complete descriptions."
 
 
@@ -20,7 +21,7 @@ def write_help(purpose, settings, only=None, is_full=False):
       settings: Settings with the defaults of the flags.
       only: Names of the settings that are flags; None for all.
       is_full: bool. Whether to add rare settings, and everything about each setting instead of its
-        first sentence and its default.
+        first sentence, its default, and the settings that it requires.
     """
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 0)).columns)
     required = []
@@ -57,9 +58,7 @@ def _describe(field, value, width, is_full):
     text = re.sub(r"`(\w+)`", r"--\1", describe(field))
     if not is_full:
         first, *others = re.split(r"(?<=[^.]\.)\s+(?=[A-Z])", text)
-        text = " ".join(
-            [first, *(sentence for sentence in others if sentence.startswith("Defaults to"))]
-        )
+        text = " ".join([first, *(sentence for sentence in others if sentence.startswith(KEPT))])
     elif metadata["choices"]:
         text += f" One of {', '.join(metadata['choices'])}."
     text = text.rstrip(".")

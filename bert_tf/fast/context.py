@@ -24,7 +24,7 @@ class FastContext(BatchContext):
     at: tf.Tensor | None = None
 
     def for_layer(self, seeds, is_last):
-        """See BatchContext. Only the last layer can be computed at some positions."""
+        """Returns the context of a layer; only the last can be computed at some positions."""
         at = self.at if is_last else None
         return dataclasses.replace(super().for_layer(seeds, is_last), at=at)
 

@@ -103,12 +103,15 @@ class Remote(AnyPath):
         return None
 
     def absolute(self):
+        """See AnyPath."""
         return self.path.rstrip("/")
 
     def names(self):
+        """See AnyPath."""
         return sorted(name.rstrip("/") for name in self._children())
 
     def entries_if_dir(self):
+        """See AnyPath."""
         if not self.is_dir():
             return None
         return {
@@ -118,6 +121,7 @@ class Remote(AnyPath):
         }
 
     def files_below(self):
+        """See AnyPath."""
         found = []
         for name in self._children():
             below = Remote(f"{self.path.rstrip('/')}/{name.rstrip('/')}")
@@ -147,29 +151,35 @@ class Remote(AnyPath):
             return {name for name in gfile.listdir(self.path) if name.strip("/")}
 
     def matching(self):
+        """See AnyPath."""
         with convert_errors(self.path, "read") as gfile:
             return sorted(gfile.glob(self.path))
 
     def make_dirs(self):
         # The gs:// client would retry for minutes in a bucket that does not exist.
+        """See AnyPath."""
         if not self.is_store:
             with convert_errors(self.path, "written") as gfile:
                 gfile.makedirs(self.path)
         return []
 
     def remove(self):
+        """See AnyPath."""
         with convert_errors(self.path, "removed") as gfile:
             gfile.remove(self.path)
 
     def remove_tree(self):
+        """See AnyPath."""
         with convert_errors(self.path, "removed") as gfile:
             gfile.rmtree(self.path)
 
     def open(self):
+        """See AnyPath."""
         return io.BufferedReader(Reader(self.path), _BUFFER_BYTES)
 
     @contextlib.contextmanager
     def local_copy(self):
+        """See AnyPath."""
         with tempfile.TemporaryDirectory() as folder:
             local = os.path.join(folder, os.path.basename(self.path))
             with convert_errors(self.path, "read") as gfile:
@@ -177,6 +187,7 @@ class Remote(AnyPath):
             yield local
 
     def discard(self):
+        """See AnyPath."""
         if not self.is_store:
             with contextlib.suppress(OSError):
                 Remote(self.path + PARTIAL_SUFFIX).remove()
@@ -199,6 +210,7 @@ class Remote(AnyPath):
 
     @contextlib.contextmanager
     def new_local_file(self):
+        """See AnyPath."""
         with tempfile.TemporaryDirectory() as folder:
             name = os.path.join(folder, os.path.basename(self.path))
             yield name
@@ -249,24 +261,29 @@ class Reader(io.RawIOBase):
             self._size = self._file.size()  # opening does not raise errors
 
     def readable(self):
+        """See io.RawIOBase."""
         return True
 
     def seekable(self):
+        """See io.RawIOBase."""
         return True
 
     def readinto(self, buffer):
+        """See io.RawIOBase."""
         with convert_errors(self.name, "read"):
             data = self._file.read(min(len(buffer), self._size - self._file.tell()))
         buffer[: len(data)] = data
         return len(data)
 
     def seek(self, offset, whence=os.SEEK_SET):
+        """See io.RawIOBase."""
         with convert_errors(self.name, "read"):
             base = {os.SEEK_SET: 0, os.SEEK_CUR: self._file.tell(), os.SEEK_END: self._size}[whence]
             self._file.seek(base + offset)
             return self._file.tell()
 
     def close(self):
+        """See io.RawIOBase."""
         if not self.closed:
             super().close()
             with contextlib.suppress(AttributeError):  # it could not be opened

@@ -26,7 +26,7 @@ ENCODER = "bert/"  # Prefix of the names of its variables.
 def load_model(
     model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments
 ):
-    """See `KerasModel.from_pretrained`."""
+    """Creates a model and loads its weights, as `KerasModel.from_pretrained` explains."""
     directory = ModelDirectory.open(path, "path")
     path = directory.path
     kind = KINDS[model_class.kind]
@@ -65,6 +65,7 @@ def load_model(
         ):
             leave = tuple(head)
             other = "task" if has_other_task else "number of outputs"
+            # Not a note: the program that calls the library can filter warnings.
             warnings.warn(
                 f"{path}: the checkpoint has the head of another {other}; only its encoder is "
                 "loaded",
@@ -112,7 +113,10 @@ def _warn_about_missing(report, expected):
 
 
 def save_model(model, path, tokenizer, **options):
-    """See `KerasModel.save_pretrained`; `options` are fields of TaskMetadata, None if not set."""
+    """Writes the directory that `KerasModel.save_pretrained` describes.
+
+    `options` are fields of TaskMetadata, None if not set.
+    """
     kind = KINDS[model.kind]
     config = getattr(model, "encoder", model).config
     if tokenizer.vocab_size > config.vocab_size:

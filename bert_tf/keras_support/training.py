@@ -69,5 +69,5 @@ class TrainableModel:
 
     @property
     def metrics(self):
-        """See tf_keras.Model."""
+        """Metrics that Keras resets after each epoch, the losses included."""
         return [*vars(self).get("_loss_means", {}).values(), *super().metrics]

@@ -30,7 +30,7 @@ class BertAdamW(ClippingOptimizer):
         return float(np.sqrt((1 - self._beta_2) / (1 - np.float32(self._beta_2))))
 
     def update_variable(self, variable, gradient, scalars):
-        """See ClippingOptimizer."""
+        """Subtracts rate * (m / (sqrt(v) + epsilon) + decay * variable)."""
         index = self._index_dict[self._var_key(variable)]
         if self._decay and self.decays(variable):
             variable.assign_sub(self.scale_rate(variable, scalars.decay) * variable)

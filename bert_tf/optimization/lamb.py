@@ -22,7 +22,7 @@ class Lamb(ClippingOptimizer):
     """
 
     def update_variable(self, variable, gradient, scalars):
-        """See ClippingOptimizer."""
+        """Subtracts rate * trust ratio * (Adam's update + decay * variable)."""
         index = self._index_dict[self._var_key(variable)]
         moments = self._first_moments[index], self._second_moments[index]
         # TensorFlow's Adam kernel with a learning rate of 0 updates only the moments, in one pass.

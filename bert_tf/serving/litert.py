@@ -14,10 +14,8 @@ of each kind of task, from its texts and the outputs of the graphs, is plain.py 
 bert_tf.tasks.
 """
 
-import hashlib
 import tempfile
 
-import flatbuffers
 import numpy as np
 
 from bert_tf.errors import InputError
@@ -28,8 +26,6 @@ from bert_tf.tasks import KINDS
 
 WEIGHTS = ("float32", "float16", "int8")
 HEAD_SIZES = (1, 8, 32)
-_IDENTIFIER = b"TFL3"
-_ALIGNMENT = 16  # Alignment of tensor values that the schema requires (force_align).
 
 
 class LiteRTModel(PlainModel):
@@ -75,7 +71,9 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     if weights not in WEIGHTS:
         raise InputError(f"must be one of {', '.join(WEIGHTS)}", "weights", weights)
     check_can_be_plain(servable, "LiteRT")
-    import tensorflow as tf  # Opening a file does not require it.
+    import tensorflow as tf  # Opening a file requires neither.
+
+    from bert_tf.serving.litert_vectors import share_vectors
 
     module = tf.Module()
     module.weights = servable.model.variables
@@ -92,7 +90,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
             converter.target_spec.supported_types = [tf.float16]
         with quiet():
             content = converter.convert()
-    content = _share_vectors(content)
+    content = share_vectors(content)
     tokenizer = servable.tokenizer
     return litert_metadata.append(
         content, servable.metadata, tokenizer.base_vocabulary, tokenizer.added_tokens
@@ -144,35 +142,3 @@ def largest_differences(servable, path):
             difference = difference[features["input_mask"].numpy() > 0]
         differences[name] = float(difference.max())
     return differences
-
-
-def _share_vectors(content):
-    """Returns the bytes of a .tflite file in which equal vectors occur once.
-
-    The converter shares the weights of its graphs, but not the scales of their rows: each graph has
-    its own copy, over 1 MB for BERT-Base.
-    """
-    from ai_edge_litert import schema_py_generated as schema
-
-    builder = _SharingBuilder(len(content) + 1024)
-    builder.Finish(schema.ModelT.InitFromPackedBuf(content, 0).Pack(builder), _IDENTIFIER)
-    return bytes(builder.Output())
-
-
-class _SharingBuilder(flatbuffers.Builder):
-    """A FlatBuffers builder that writes equal vectors only once."""
-
-    def __init__(self, size):
-        super().__init__(size)
-        self._offsets = {}
-
-    def CreateNumpyVector(self, x):  # noqa: N802, a method of flatbuffers
-        values = x.tobytes()
-        key = (x.dtype.str, hashlib.sha256(values).digest())
-        if key not in self._offsets:
-            self.StartVector(x.itemsize, x.size, _ALIGNMENT)
-            self.head = self.Head() - len(values)
-            self.Bytes[self.Head() : self.Head() + len(values)] = values
-            self.vectorNumElems = x.size
-            self._offsets[key] = self.EndVector()
-        return self._offsets[key]

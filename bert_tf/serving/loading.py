@@ -10,13 +10,19 @@ from bert_tf.checkpoints.tokenizers import to_vocab_txt
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.serving import exports, onnx, openvino
-from bert_tf.serving.litert import LiteRTModel
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
 
+
+def _open_litert(path):
+    from bert_tf.serving.litert import LiteRTModel  # Other formats do not require LiteRT.
+
+    return LiteRTModel(path)
+
+
 # Functions that open a local file as PlainModel.
 _OPENERS = {
-    exports.LITERT_SUFFIX: LiteRTModel,
+    exports.LITERT_SUFFIX: _open_litert,
     onnx.SUFFIX: onnx.open_model,
     openvino.SUFFIX: openvino.open_model,
 }

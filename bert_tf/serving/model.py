@@ -129,6 +129,7 @@ class LoadedModel:
                 embeddings[number] = embedding
         if num_cut and not self._has_warned:
             self._has_warned = True
+            # Not a note: the program that calls the library can filter warnings.
             warnings.warn(
                 f"note: {self.path}: truncated {num_cut} of {len(texts)} texts to the model's "
                 f"limit, {self.limit} tokens (`max_seq_length`)",

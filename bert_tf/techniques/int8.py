@@ -39,6 +39,7 @@ class FakeQuantization(Hook):
         self._norm = norm
 
     def product(self, x, kernel, multiply):
+        """See Hook."""
         if not _is_quantized(kernel):
             return multiply(x, kernel)
         quantized = self._passing(kernel, lambda value: quantize_weights(value, axis=0))
@@ -52,6 +53,7 @@ class FakeQuantization(Hook):
         )
 
     def rows(self, rows, table):
+        """See Hook."""
         if not _is_quantized(table):
             return rows
         return self._passing(rows, lambda value: quantize_weights(value, axis=-1))

@@ -63,9 +63,11 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
         return tf.concat([multiply(*each) for each in zip(inner, outer, strict=True)], axis=-1)
 
     def product(self, x, kernel, multiply):
+        """See Hook."""
         return multiply(x, kernel) + self(x)
 
     def kernel(self, kernel):
+        """See Hook."""
         return kernel + tf.cast(self.delta(), kernel.dtype)
 
     def delta(self):

@@ -4,7 +4,7 @@ Modules are imported on first access to one of their names (PEP 562): vocabulari
 work without TensorFlow, which the tokenizer requires.
 """
 
-import importlib
+from bert_tf.lazy_names import make_importer
 
 _MODULES = {
     "AddedToken": "added_tokens",
@@ -26,8 +26,4 @@ __all__ = [
     "read_vocabulary",
 ]
 
-
-def __getattr__(name):
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = make_importer(__name__, _MODULES)

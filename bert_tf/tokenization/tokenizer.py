@@ -136,14 +136,17 @@ class BertTokenizer(tf.Module):
 
     @property
     def vocabulary(self):
+        """The tokens in the order of their IDs, with the added ones."""
         return self._vocabulary()
 
     @property
     def base_vocabulary(self):
+        """The tokens in the order of their IDs, without the added ones."""
         return self._base_vocabulary()
 
     @property
     def added_tokens(self):
+        """The AddedTokens."""
         return self._added_tokens()
 
     def tokenize(self, texts):

@@ -32,10 +32,12 @@ class Corpus:
 
     @property
     def num_sentences(self):
+        """Number of sentences."""
         return len(self.sentence_starts) - 1
 
     @property
     def num_documents(self):
+        """Number of documents."""
         return len(self.document_starts) - 1
 
 

@@ -20,7 +20,7 @@ from bert_tf import files, processor
 from bert_tf.cli import paths
 from bert_tf.cli.paths import FINISHED_SUFFIX, RUN_SUFFIX
 from bert_tf.cli.run_state import CHANGEABLE, RunState, fingerprint, snapshot
-from bert_tf.cli.script import announce
+from bert_tf.cli.script import announce, warn
 from bert_tf.errors import InputError
 from bert_tf.files import lock_output
 from data_prep.pretraining import parts
@@ -77,6 +77,8 @@ def run(settings):
     if missing:
         lines.insert(2, _describe_speed(shards, missing, time.perf_counter() - start))
     announce("\n".join(lines))
+    for note in counts.find_notes(settings.instances):
+        warn(note)
     return counts, missing
 
 
@@ -144,9 +146,8 @@ def open_state(settings, input_files, num_shards):
     Returns:
       Tuple `(state, digest)`: RunState; str that identifies the settings and the inputs.
     """
-    strips_accents = (
-        None if settings.strip_accents == settings.do_lower_case else settings.strip_accents
-    )
+    casing = settings.casing
+    strips_accents = None if casing.strip_accents == casing.do_lower_case else casing.strip_accents
     values = {
         **snapshot(settings),
         "dupe_factor": settings.instances.num_passes,

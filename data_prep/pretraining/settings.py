@@ -3,28 +3,29 @@
 import dataclasses
 
 from bert_tf.cli import roles
+from bert_tf.cli.model_settings import CasingSettings
 from bert_tf.cli.rules import Required
-from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.cli.settings import LARGEST_SEED, adapt, setting
 from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
 from data_prep.pretraining.recipes import RECIPES
+from data_prep.text_settings import TextSettings
 
 # All except "local" are Apache Beam's.
 RUNNERS = ("local", "direct", "dataflow", "flink", "spark", "dask")
 
 
 @dataclasses.dataclass(frozen=True)
-class JobSettings(Settings):
+class JobSettings(TextSettings):
     """Settings for files, instances, and shards."""
 
-    input_file: str | None = setting(
-        None,
-        "Text files: comma-separated paths, glob patterns, or directories, whose files are all "
-        "read except hidden ones. UTF-8 with one sentence per line and a blank line after each "
-        "document; without it, the document continues in the next file. Files in gzip format are "
-        "decompressed.",
-        rules=[Required()],
-        role=roles.INPUT_FILES,
+    input_file: str | None = adapt(
+        TextSettings,
+        "input_file",
+        help_text="Text files: comma-separated paths, glob patterns, or directories, whose files "
+        "are all read except hidden ones. UTF-8 with one sentence per line and a blank line after "
+        "each document; without it, the document continues in the next file. Files in gzip format "
+        "are decompressed.",
     )
     output_file: str | None = setting(
         None,
@@ -39,15 +40,7 @@ class JobSettings(Settings):
         rules=[Required()],
         role=roles.INPUT_FILE,
     )
-    do_lower_case: bool = setting(
-        True,
-        "Lowercase the text and strip accents: true for uncased models, false for cased models.",
-    )
-    strip_accents: bool | None = setting(
-        None,
-        "Strip accents. Defaults to --do_lower_case. The two differ for some models, such as "
-        "lowercase German models that keep umlauts.",
-    )
+    casing: CasingSettings = dataclasses.field(default_factory=CasingSettings)
     recipe: str | None = setting(
         None,
         "Published recipe for records: a set of flags, which the script prints. Explicit flags "

@@ -114,13 +114,20 @@ class Counts:
                 f", {self.num_random_next / self.num_sequences:.1%} "
                 f"{records.SENTENCE_LABELS[sentence_label][1]}"
             )
-        lines = [
+        return [
             f"read     {self.num_documents:,} documents, {self.num_sentences:,} sentences, "
             f"{self.num_tokens:,} tokens ({self.num_unknown / self.num_tokens:.2%} [UNK])",
             f"wrote    {written}: {self.num_real / self.num_ids:.1%} non-padding "
             f"tokens{masked}{label}",
         ]
-        if sentence_label and self.num_documents == self.num_sentences:
+
+    def find_notes(self, settings):
+        """Describes what a user should know about the text, as a list of lines.
+
+        `settings`: InstanceSettings.
+        """
+        lines = []
+        if settings.objective_spec.sentence_label and self.num_documents == self.num_sentences:
             lines.append(
                 "note: each document has one sentence, so the pairs of sentences cannot be "
                 "learned; write one sentence per line, and blank lines only between documents"
@@ -156,8 +163,9 @@ def create_shard(shard, settings):
       InputError: If the text has fewer documents than the objective requires, or is not text.
       OSError: If a file cannot be read or written. No partial file remains.
     """
+    casing = settings.casing
     tokenizer, vocabulary = load_tokenizer(
-        settings.vocab_file, settings.do_lower_case, settings.strip_accents, shard.run
+        settings.vocab_file, casing.do_lower_case, casing.strip_accents, shard.run
     )
     corpus = tokenize(parts.read_part(shard.text), tokenizer)
     check_documents(corpus.num_documents, shard, settings)

@@ -15,6 +15,7 @@ from bert_tf.cli import paths
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes, new_file
+from bert_tf.notes import tell
 from data_prep.pretraining.parts import shard_file
 from data_prep.reading import read_blocks
 from data_prep.sentences import formats, splitting
@@ -92,7 +93,7 @@ def run(settings):
             )
     _announce_counts(counts, time.perf_counter() - start)
     if decoder.num_garbled:
-        announce(f"note: {describe_dropped_bytes(decoder.num_garbled)}")
+        tell(describe_dropped_bytes(decoder.num_garbled))
     return counts
 
 

@@ -5,24 +5,18 @@ import re
 
 from bert_tf.cli import roles
 from bert_tf.cli.rules import Required
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from data_prep.sentences import formats
+from data_prep.text_settings import TextSettings
 
 MAX_FILES = 512  # They are open at the same time. Systems allow 1,024 files per process or more.
 
 
 @dataclasses.dataclass(frozen=True)
-class SentenceSettings(Settings):
+class SentenceSettings(TextSettings):
     """Settings for files and sentences."""
 
-    input_file: str | None = setting(
-        None,
-        "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files "
-        "are all read except hidden ones. Files in gzip format are decompressed.",
-        rules=[Required()],
-        role=roles.INPUT_FILES,
-    )
     output_dir: str | None = setting(
         None,
         "Directory for the sentences, created if it does not exist: sentences.txt, or several "

@@ -5,12 +5,12 @@ Does not import TensorFlow, because scripts define their flags from it.
 
 import abc
 import dataclasses
-import sys
 from typing import ClassVar
 
 from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, check_rules
 from bert_tf.errors import InputError
+from bert_tf.notes import write_line
 
 # Rule of training data.
 TRAINS = Required(when="do_train", unless="unlabeled_file")
@@ -150,7 +150,7 @@ class TaskData(abc.ABC):
         features = self._read_unlabeled(path, tokenizer)
         if not len(features["input_ids"]):
             raise InputError("contains no texts", "unlabeled_file", path)
-        print(f"{path}: {len(features['input_ids']):,} unlabeled rows", file=sys.stderr)
+        write_line(f"{path}: {len(features['input_ids']):,} unlabeled rows")
         return {name: features[name] for name in ID_FEATURES}
 
     @abc.abstractmethod

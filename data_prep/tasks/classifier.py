@@ -6,22 +6,23 @@ Section 4.1 of the paper: GLUE.
 import dataclasses
 import functools
 import os
-import sys
 from typing import ClassVar
 
 import numpy as np
 
 from bert_tf.cli import roles
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
-from bert_tf.cli.settings import setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, describe_dropped_bytes
-from bert_tf.notes import tell
+from bert_tf.notes import tell, write_line
 from data_prep import tables
+from data_prep.datasets import own_columns, published, reader
+from data_prep.datasets.own_data import create_own_dataset
+from data_prep.datasets.types import CUSTOM
 from data_prep.tables import dialects
-from data_prep.tasks import data_file, datasets, glue, text_features
+from data_prep.tasks import text_features
 from data_prep.tasks.base import TaskData, TaskSettings
-from data_prep.tasks.custom_files import create_custom_task
 
 XNLI_LANGUAGES = (
     "ar",
@@ -41,16 +42,13 @@ XNLI_LANGUAGES = (
     "zh",
 )
 # Conditions of settings.
-CUSTOM = any_of(equals("task_name", datasets.CUSTOM), "data_file")
-XNLI = equals("task_name", "xnli")
+IS_CUSTOM = any_of(equals("task_name", CUSTOM), "data_file")
+IS_XNLI = equals("task_name", "xnli")
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassifierSettings(TaskSettings):
-    """Data: your own file, or GLUE, XNLI, or SICK."""
-
-    kind: ClassVar = "classifier"
-    data: ClassVar = ("task_name", "data_dir", "data_file")
+class ClassifierFileSettings(TaskSettings):
+    """Your own file, or a published dataset."""
 
     data_file: str | None = setting(
         None,
@@ -67,12 +65,6 @@ class ClassifierSettings(TaskSettings):
         upper=1,
         rules=[Needs("data_file")],
     )
-    class_weights: str = setting(
-        "none",
-        "balanced: weight each training example by the inverse frequency of its label.",
-        choices=("none", "balanced"),
-        rules=[NotWith("regression"), NotWith("label_separator")],
-    )
     data_dir: str | None = setting(
         None,
         "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks, .csv or "
@@ -88,27 +80,60 @@ class ClassifierSettings(TaskSettings):
         "with a header. Required without --data_file.",
         rules=[Required(unless="data_file")],
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnSettings(Settings):
+    """Columns of your own data."""
+
+    outer_settings: ClassVar = ("task_name", "data_file")
+
     text_a_column: str | None = setting(
         None,
         "For your own data: column of the text. By default, a column with a common name, such as "
         "text or review.",
-        rules=[Needs(CUSTOM)],
+        rules=[Needs(IS_CUSTOM)],
     )
     text_b_column: str | None = setting(
-        None, "For your own data: column of the second text, if any.", rules=[Needs(CUSTOM)]
+        None, "For your own data: column of the second text, if any.", rules=[Needs(IS_CUSTOM)]
     )
     label_column: str | None = setting(
         None,
         "For your own data: column of the label or number. By default, a column with a common "
         "name, such as label or category. If each label has a column with 0 or 1: these columns, "
         "comma-separated. Lists of labels need no setting.",
-        rules=[Needs(CUSTOM)],
+        rules=[Needs(IS_CUSTOM)],
+    )
+    regression: bool = setting(
+        False, "For your own data: predict numbers instead of labels.", rules=[Needs(IS_CUSTOM)]
+    )
+    label_separator: str | None = setting(
+        None,
+        "For your own data: separator between the labels of a row that can have several in one "
+        "text.",
+        rules=[Needs(IS_CUSTOM), NotWith("regression")],
+        rare=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassifierSettings(ColumnSettings, ClassifierFileSettings):
+    """Data: your own file, or GLUE, XNLI, or SICK."""
+
+    kind: ClassVar = "classifier"
+    data: ClassVar = ("task_name", "data_dir", "data_file")
+
+    class_weights: str = setting(
+        "none",
+        "balanced: weight each training example by the inverse frequency of its label.",
+        choices=("none", "balanced"),
+        rules=[NotWith("regression"), NotWith("label_separator")],
     )
     columns: tuple[str, ...] = setting(
         (),
         "For your own data without a header row: names of all columns, comma-separated, such as "
         "text,label.",
-        rules=[Needs(CUSTOM)],
+        rules=[Needs(IS_CUSTOM)],
         rare=True,
     )
     table_dialect: str = setting(
@@ -116,24 +141,14 @@ class ClassifierSettings(TaskSettings):
         "For your own delimited data: delimiter, and whether fields can be quoted. auto: find it "
         "from the header and the first rows. tab: no quotes, as published GLUE.",
         choices=(dialects.AUTO, *dialects.DIALECTS),
-        rules=[Needs(CUSTOM)],
-        rare=True,
-    )
-    regression: bool = setting(
-        False, "For your own data: predict numbers instead of labels.", rules=[Needs(CUSTOM)]
-    )
-    label_separator: str | None = setting(
-        None,
-        "For your own data: separator between the labels of a row that can have several in one "
-        "text.",
-        rules=[Needs(CUSTOM), NotWith("regression")],
+        rules=[Needs(IS_CUSTOM)],
         rare=True,
     )
     xnli_language: str = setting(
         "zh",
         "With --task_name=xnli: language of the data.",
         choices=XNLI_LANGUAGES,
-        rules=[Needs(XNLI)],
+        rules=[Needs(IS_XNLI)],
         rare=True,
     )
     max_windows: int | None = setting(
@@ -163,11 +178,11 @@ class ClassifierSettings(TaskSettings):
     @classmethod
     def from_model(cls, model_settings, data, model_name="model"):
         """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
-        if (data.get("task_name") or model_settings.get("task_name")) != datasets.CUSTOM:
+        if (data.get("task_name") or model_settings.get("task_name")) != CUSTOM:
             custom_names = {
                 field.name
                 for field in dataclasses.fields(cls)
-                if Needs(CUSTOM) in field.metadata["rules"]
+                if Needs(IS_CUSTOM) in field.metadata["rules"]
             }
             model_settings = {
                 name: value for name, value in model_settings.items() if name not in custom_names
@@ -179,7 +194,7 @@ class ClassifierData(TaskData):
     """See TaskData. Resolves the dataset and its labels before reading any data.
 
     Attributes:
-      dataset: data_prep.tasks.datasets.Dataset. Its labels have the order of the model's labels.
+      dataset: data_prep.datasets.types.Dataset. Its labels have the order of the model's labels.
       window_settings: Dict of the settings for windows of long texts; empty to truncate them.
     """
 
@@ -214,7 +229,7 @@ class ClassifierData(TaskData):
                 f"{metadata.source} has no label names; assuming {', '.join(labels)}, in this order"
             )
         name = self.dataset.name
-        if name != datasets.CUSTOM and labels != glue.find_task(name).labels:
+        if name != CUSTOM and labels != published.find_dataset(name).labels:
             tell(
                 f"the label order of the model differs from that of {name}; using the order of the "
                 f"model: {', '.join(labels)}"
@@ -223,8 +238,8 @@ class ClassifierData(TaskData):
     def _read_examples(self, split):
         settings = self.settings
         if not settings.data_file:
-            allow_unknown = self.dataset.name == datasets.CUSTOM and split == "dev"
-            return datasets.read_examples(self.dataset, settings.data_dir, split, allow_unknown)
+            allow_unknown = self.dataset.name == CUSTOM and split == "dev"
+            return reader.read_examples(self.dataset, settings.data_dir, split, allow_unknown)
         examples, is_dev = self._split_data_file
         rows = is_dev if split == "dev" else ~is_dev
         if not rows.any():
@@ -234,7 +249,7 @@ class ClassifierData(TaskData):
                 "dev_fraction",
                 settings.dev_fraction,
             )
-        return datasets.select_examples(examples, rows)
+        return reader.select_examples(examples, rows)
 
     @functools.cached_property
     def _split_data_file(self):
@@ -244,7 +259,7 @@ class ClassifierData(TaskData):
         """
         path = self.settings.data_file
         fraction = self.settings.dev_fraction
-        examples = datasets.read_examples(
+        examples = reader.read_examples(
             self.dataset, "", "train", allow_unknown=self.metadata is not None
         )
         if examples.num_garbled:
@@ -254,13 +269,12 @@ class ClassifierData(TaskData):
                 "data_file",
                 path,
             )
-        data_file.print_notes(examples)
-        is_dev = data_file.choose_development_rows(examples.labels, fraction)
-        print(f"{path}: {data_file.describe(self.dataset, examples)}", file=sys.stderr)
-        print(
+        own_columns.print_notes(examples)
+        is_dev = own_columns.choose_development_rows(examples.labels, fraction)
+        write_line(f"{path}: {own_columns.describe(self.dataset, examples)}")
+        write_line(
             f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for "
-            f"development (--dev_fraction={fraction:g})",
-            file=sys.stderr,
+            f"development (--dev_fraction={fraction:g})"
         )
         return examples, is_dev
 
@@ -290,9 +304,9 @@ class ClassifierData(TaskData):
         if examples.num_garbled:
             notes.append(describe_dropped_bytes(examples.num_garbled))
         for note in notes:
-            print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
+            write_line(f"{split}: {len(examples):,} rows; {note}")
         if not self.settings.data_file:
-            data_file.print_notes(examples)
+            own_columns.print_notes(examples)
         return features
 
     def _read_windows(self, examples, tokenizer):
@@ -344,6 +358,7 @@ class ClassifierData(TaskData):
 
     @property
     def training_files(self):
+        """See TaskData."""
         if self.settings.data_file:
             return {"data_file": [self.settings.data_file]}
         return {
@@ -352,6 +367,7 @@ class ClassifierData(TaskData):
 
     @property
     def metadata_fields(self):
+        """See TaskData."""
         return {
             "labels": self.dataset.labels,
             "pairs": self.dataset.first_split.text_b is not None,
@@ -361,10 +377,11 @@ class ClassifierData(TaskData):
 
     @property
     def resolved_settings(self):
+        """See TaskData."""
         settings = dataclasses.replace(
             self.settings, task_name=self.dataset.name, **self.window_settings
         )
-        if self.dataset.name == datasets.CUSTOM:
+        if self.dataset.name == CUSTOM:
             layout = self.dataset.first_split
             label = layout.label
             settings = dataclasses.replace(
@@ -376,7 +393,7 @@ class ClassifierData(TaskData):
 
 
 def _find_dataset(task, metadata):
-    """Returns the data_prep.tasks.datasets.Dataset for the settings.
+    """Returns the data_prep.datasets.types.Dataset for the settings.
 
     Custom tasks use the labels of the training file, or the model's labels if there is a model with
     label names.
@@ -384,9 +401,9 @@ def _find_dataset(task, metadata):
     Raises:
       InputError: If the dataset does not exist, or if its labels differ from the model's.
     """
-    if task.data_file or task.task_name == datasets.CUSTOM:
+    if task.data_file or task.task_name == CUSTOM:
         has_names = metadata and not metadata.has_generic_labels
-        dataset = create_custom_task(
+        dataset = create_own_dataset(
             task.data_dir or "",
             task.text_a_column,
             task.text_b_column,
@@ -406,13 +423,13 @@ def _find_dataset(task, metadata):
                 getattr(task, name),
             )
         return dataset
-    dataset = glue.find_task(task.task_name)
+    dataset = published.find_dataset(task.task_name)
     if dataset.name == "xnli":
-        dataset = glue.create_xnli_task(task.xnli_language)
+        dataset = published.create_xnli(task.xnli_language)
     elif dataset.name.startswith("sick_"):
-        dataset = glue.create_sick_task(dataset.name, task.data_dir)
+        dataset = published.create_sick(dataset.name, task.data_dir)
     if metadata is None or metadata.labels == dataset.labels:
         return dataset
     return dataclasses.replace(
-        dataset, labels=glue.order_labels(dataset.name, dataset.labels, metadata.labels)
+        dataset, labels=published.order_labels(dataset.name, dataset.labels, metadata.labels)
     )

@@ -12,7 +12,7 @@ from typing import ClassVar
 from bert_tf.cli import roles
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of
 from bert_tf.cli.script import warn
-from bert_tf.cli.settings import setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import squad
 from data_prep.tasks.base import ID_FEATURES, TRAINS, TaskData, TaskSettings
@@ -21,11 +21,8 @@ SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's r
 
 
 @dataclasses.dataclass(frozen=True)
-class SpanLabelerSettings(TaskSettings):
-    """Data: SQuAD and files in its format."""
-
-    kind: ClassVar = "span_labeler"
-    data: ClassVar = ("train_file", "predict_file")
+class SquadFileSettings(TaskSettings):
+    """Files in the format of SQuAD."""
 
     train_file: str | None = setting(
         None,
@@ -40,6 +37,15 @@ class SpanLabelerSettings(TaskSettings):
         rules=[Required(when=any_of("do_eval", "do_predict"))],
         role=roles.INPUT_FILE,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionSettings(Settings):
+    """Settings for extractive question answering.
+
+    Names and defaults are from the original's run_squad.
+    """
+
     doc_stride: int = setting(
         128, "Tokens between the starts of two windows of a long context.", lower=1
     )
@@ -49,6 +55,28 @@ class SpanLabelerSettings(TaskSettings):
         "--max_seq_length - 3.",
         lower=1,
     )
+    max_answer_length: int = setting(
+        30, "Maximum length of an answer in tokens.", lower=1, changeable=True
+    )
+    version_2_with_negative: bool = setting(
+        False, "Allow questions without an answer, as in SQuAD 2.0; their answer is ''."
+    )
+    null_score_diff_threshold: float = setting(
+        0.0,
+        "With --version_2_with_negative: a question has no answer if the score of no answer "
+        "exceeds the score of the best answer by more than this.",
+        rules=[Needs("version_2_with_negative")],
+        changeable=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class SpanLabelerSettings(QuestionSettings, SquadFileSettings):
+    """Data: SQuAD and files in its format."""
+
+    kind: ClassVar = "span_labeler"
+    data: ClassVar = ("train_file", "predict_file")
+
     n_best_size: int = setting(
         20,
         "Number of starts and ends to try in each window, and of answers per question in "
@@ -57,24 +85,11 @@ class SpanLabelerSettings(TaskSettings):
         changeable=True,
         rare=True,
     )
-    max_answer_length: int = setting(
-        30, "Maximum length of an answer in tokens.", lower=1, changeable=True, rare=True
-    )
-    version_2_with_negative: bool = setting(
-        False, "Allow questions without an answer, as in SQuAD 2.0."
-    )
-    null_score_diff_threshold: float = setting(
-        0.0,
-        "With --version_2_with_negative: a question has no answer if the score of no answer "
-        "exceeds the score of the best answer by more than this.",
-        rules=[Needs("version_2_with_negative"), NotWith("use_best_threshold")],
-        changeable=True,
-    )
     use_best_threshold: bool = setting(
         False,
         "Use the threshold with the best F1 on --predict_file instead of "
         "--null_score_diff_threshold. Only for development data.",
-        rules=[Needs("version_2_with_negative")],
+        rules=[Needs("version_2_with_negative"), NotWith("null_score_diff_threshold")],
         changeable=True,
         rare=True,
     )
@@ -100,9 +115,6 @@ class SpanLabelerData(TaskData):
 
     Examples are lists of data_prep.tasks.squad.Example. Evaluation and prediction use the same
     file.
-
-    Attributes:
-      windows: List of data_prep.tasks.squad.InputFeatures of the last split read.
     """
 
     settings_class = SpanLabelerSettings
@@ -132,9 +144,16 @@ class SpanLabelerData(TaskData):
         return examples
 
     def read(self, split, tokenizer):
-        """See TaskData. Also stores the windows."""
-        self.windows = list(self.convert(split, tokenizer))
-        arrays = squad.create_arrays(self.windows)
+        """See TaskData."""
+        return self.create_arrays(self.create_windows(split, tokenizer))
+
+    def create_windows(self, split, tokenizer):
+        """Returns the windows of a split, a list of squad.WindowFeatures. See `read`."""
+        return list(self._convert(self.examples(split), split, tokenizer))
+
+    def create_arrays(self, windows):
+        """Returns the features of a list of squad.WindowFeatures, as `read` does."""
+        arrays = squad.create_arrays(windows)
         return {name: arrays[name] for name in ID_FEATURES}
 
     def write_records(self, path, tokenizer):
@@ -144,23 +163,20 @@ class SpanLabelerData(TaskData):
           path: Path of the TFRecord file.
           tokenizer: BertTokenizer.
         """
-        random.Random(SHUFFLE_SEED).shuffle(self.examples("train"))
-        return squad.write_records(
-            path, self.convert("train", tokenizer), self.max_seq_length, is_training=True
-        )
+        examples = self.examples("train").copy()
+        random.Random(SHUFFLE_SEED).shuffle(examples)
+        windows = self._convert(examples, "train", tokenizer)
+        return squad.write_records(path, windows, self.max_seq_length, is_training=True)
 
-    def convert(self, split, tokenizer):
-        """Yields the windows of a split, and prints their number at the end.
+    def _convert(self, examples, split, tokenizer):
+        """Yields the windows of examples of a split, and prints their number at the end.
 
         Raises:
           InputError: If there are none.
         """
         name, path = self._file(split)
         counts = collections.Counter()
-        examples = self.examples(split)
-        yield from self._create_windows(
-            examples, tokenizer, is_training=split == "train", counts=counts
-        )
+        yield from self._divide(examples, tokenizer, is_training=split == "train", counts=counts)
         if not counts["windows"]:
             raise InputError("contains no context with words", name, path)
         note = ""
@@ -171,7 +187,7 @@ class SpanLabelerData(TaskData):
             )
         warn(f"{path}: {len(examples):,} questions, {counts['windows']:,} windows{note}")
 
-    def _create_windows(self, examples, tokenizer, *, is_training, counts=None):
+    def _divide(self, examples, tokenizer, *, is_training, counts=None):
         return squad.convert_examples_to_features(
             examples,
             tokenizer,
@@ -189,13 +205,14 @@ class SpanLabelerData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
-        windows = list(self._create_windows(examples, tokenizer, is_training=False))
+        windows = list(self._divide(examples, tokenizer, is_training=False))
         if not windows:
             raise InputError("contains no context with words", "unlabeled_file", path)
         return squad.create_arrays(windows)
 
     @property
     def metadata_fields(self):
+        """See TaskData."""
         return {
             "doc_stride": self.settings.doc_stride,
             "max_query_length": self.settings.max_query_length,

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import sys
 from typing import ClassVar
 
 from bert_tf.cli import roles
@@ -11,7 +10,8 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes
 from bert_tf.notes import write_line
-from data_prep.tasks import conll, tag_schemes, word_features
+from data_prep.datasets import conll, tag_schemes
+from data_prep.tasks import word_features
 from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
 WORDS_FILE = (
@@ -67,7 +67,7 @@ class TokenClassifierSettings(TaskSettings):
 
 
 class TokenClassifierData(TaskData):
-    """See TaskData. Examples are data_prep.tasks.conll.Sentences."""
+    """See TaskData. Examples are data_prep.datasets.conll.Sentences."""
 
     settings_class = TokenClassifierSettings
 
@@ -135,7 +135,7 @@ class TokenClassifierData(TaskData):
             )
         if sentences.num_garbled:
             notes += f"; {describe_dropped_bytes(sentences.num_garbled)}"
-        print(notes, file=sys.stderr)
+        write_line(notes)
         if split == "train" and (note := tag_schemes.describe_unknown_scheme(self.labels)):
             write_line(note)
         return features
@@ -149,4 +149,5 @@ class TokenClassifierData(TaskData):
 
     @property
     def metadata_fields(self):
+        """See TaskData."""
         return {"labels": self.labels}

@@ -13,7 +13,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from data_prep import tables
-from data_prep.tasks.conll import DOCUMENT_START
+from data_prep.datasets.conll import DOCUMENT_START
 
 IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.
 UNKNOWN_WORD = -2  # Label ID of words with a label that training lacks: no loss, but misclassified.
@@ -48,7 +48,7 @@ def convert_sentences_to_features(
     its prediction in exactly one row.
 
     Args:
-      sentences: data_prep.tasks.conll.Sentences.
+      sentences: data_prep.datasets.conll.Sentences.
       names: Label names in the order of their IDs.
       tokenizer: BertTokenizer.
       max_seq_length: int. Padded length of each row, S.

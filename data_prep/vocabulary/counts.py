@@ -112,8 +112,10 @@ def _drop_rarest(words, limit):
 def _count_blocks(paths, settings):
     """Yields the BlockCounts of the blocks of files, in the order of the text."""
     num_workers = settings.num_workers or processor.count_cores()
-    lower_case = settings.do_lower_case
-    strip_accents = lower_case if settings.strip_accents is None else settings.strip_accents
+    lower_case = settings.casing.do_lower_case
+    strip_accents = settings.casing.strip_accents
+    if strip_accents is None:
+        strip_accents = lower_case
     # No word extends across a space or a line end, and neither byte occurs inside a UTF-8
     # character.
     blocks = (

@@ -3,9 +3,11 @@
 import dataclasses
 
 from bert_tf.cli import roles
+from bert_tf.cli.model_settings import CasingSettings
 from bert_tf.cli.rules import Required
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
+from data_prep.text_settings import TextSettings
 
 DEFAULT_VOCAB_SIZE = 30522  # The original BERT-Base, Uncased.
 DEFAULT_NUM_UNUSED = 99  # The original vocabularies have 99 before [UNK], so [UNK] has ID 100.
@@ -13,16 +15,9 @@ MOST_ENTRIES = 10_000_000  # The largest published vocabularies have half a mill
 
 
 @dataclasses.dataclass(frozen=True)
-class VocabularySettings(Settings):
+class VocabularySettings(TextSettings):
     """Settings for learning a vocabulary."""
 
-    input_file: str | None = setting(
-        None,
-        "Text files in UTF-8: comma-separated paths, glob patterns, or directories, whose files "
-        "are all read except hidden ones. Files in gzip format are decompressed.",
-        rules=[Required()],
-        role=roles.INPUT_FILES,
-    )
     vocab_file: str | None = setting(
         None, "Vocabulary to write, one entry per line.", rules=[Required()], role=roles.OUTPUT_FILE
     )
@@ -33,12 +28,7 @@ class VocabularySettings(Settings):
         lower=1,
         most=MOST_ENTRIES,
     )
-    do_lower_case: bool = setting(
-        True, "Lowercase the text and strip accents. Use the same value in all later steps."
-    )
-    strip_accents: bool | None = setting(
-        None, "Strip accents. Defaults to --do_lower_case. Use the same value in all later steps."
-    )
+    casing: CasingSettings = dataclasses.field(default_factory=CasingSettings)
     min_count: int = setting(
         2,
         "Minimum count of words, tokens, and characters to learn; words with rarer characters "

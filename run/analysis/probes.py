@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import os
-import sys
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +15,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError
 from bert_tf.files import describe_dropped_bytes, new_file
-from data_prep.tasks import conll
+from data_prep.datasets import conll
 from run.analysis import linear_probes, reading
 from run.training import plots, strategies
 from run.training.settings import DeviceSettings
@@ -49,7 +48,7 @@ def run(settings):
         for name in ("train_file", "dev_file")
     }
     encoder = models.BertEncoder(config)
-    print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
+    notes.write_line(load_pretrained(encoder, settings.model.init_checkpoint))
     (train, train_forms), (dev, dev_forms) = (
         compute_examples(name, each, settings, encoder, tokenizer)
         for name, each in sentences.items()

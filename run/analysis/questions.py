@@ -10,8 +10,8 @@ from bert_tf.cli import roles
 from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS, MultipleChoice, SpanLabeler, TokenClassifier
 from data_prep.tasks import DATA
-from run.finetuning.settings import TuningSettings
 from run.inference.request_files import SEPARATOR, drop_invalid_bytes, split_pair
+from run.training.settings import ActionSettings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,12 +98,14 @@ def find_wrong_predictions(settings, observer):
     checkpoint = settings.model.init_checkpoint
     if kind not in READERS:
         raise InputError(
-            f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one"
+            f"requires a fine-tuned model, but {checkpoint} is not one",
+            "wrong_examples",
+            settings.wrong_examples,
         )
     task = DATA[kind].settings_class.from_model(
         ModelDirectory.open(checkpoint).run_settings, settings.data.values()
     )
-    roles.check(task, TuningSettings(do_eval=True))
+    roles.check(task, ActionSettings(do_eval=True))
     wrong = []
     for question in READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata)):
         if not KINDS[kind].is_right(observer.predict(question), question.right):
@@ -111,7 +113,9 @@ def find_wrong_predictions(settings, observer):
         if len(wrong) == settings.wrong_examples:
             break
     if not wrong:
-        raise InputError("`wrong_examples`: the model predicts all examples correctly")
+        raise InputError(
+            "the model predicts all examples correctly", "wrong_examples", settings.wrong_examples
+        )
     return wrong
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.tokenization.model_inputs import FEATURES, pack
-from data_prep.tasks import conll
+from data_prep.datasets import conll
 from run.inference import request_files
 
 # Maximum number of texts times their squared length, which bounds the memory of a batch.

@@ -17,6 +17,7 @@ from bert_tf.cli.tables import format_table
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
+from bert_tf.notes import write_line
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from run.demo import topics
@@ -293,5 +294,5 @@ def run_script(module, folder, **options):
         [sys.executable, "-m", module, *arguments], cwd=folder, check=False
     ).returncode
     if status:
-        print(f"the command above failed with status {status}", file=sys.stderr)
+        write_line(f"the command above failed with status {status}")
         sys.exit(status)

@@ -14,17 +14,13 @@ from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.cli.rules import Needs, NotWith, equals
 from bert_tf.cli.script import warn
-from bert_tf.cli.settings import setting
+from bert_tf.cli.settings import adapt, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, rename_argument
 from bert_tf.tasks.metadata import TASK_FILE
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
-from run.finetuning.settings import (
-    DataSettings,
-    FineTuningSettings,
-    TuningSettings,
-)
+from run.finetuning.settings import DataSettings, FineTuningSettings
 from run.pretraining.settings import PretrainingSettings
 from run.techniques.settings import LossSettings, StudentSettings, Teacher
 from run.training.settings import DeviceSettings
@@ -44,8 +40,8 @@ class DistillationSettings(FineTuningSettings):
 
     checkpoint_setting: ClassVar = "teacher"
 
-    tuning: TuningSettings = dataclasses.field(default_factory=lambda: TuningSettings(do_eval=True))
-    do_train: bool = setting(True, "Train the student.", changeable=None)
+    do_train: bool = adapt(FineTuningSettings, "do_train", default=True)
+    do_eval: bool = adapt(FineTuningSettings, "do_eval", default=True)
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
     test_file: str | None = setting(
         None, "For token classification and multiple choice: file to predict.", role=roles.INPUT
@@ -158,7 +154,7 @@ class GeneralSettings(PretrainingSettings):
     checkpoint_setting: ClassVar = "teacher"
 
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
-    do_train: bool = setting(True, "Train the student.", changeable=None)
+    do_train: bool = adapt(PretrainingSettings, "do_train", default=True)
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     teacher_config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)

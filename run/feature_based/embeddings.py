@@ -17,7 +17,6 @@ from bert_tf.fast import FastEncoder
 from run.feature_based.settings import EMBEDDINGS_FOLDER
 from run.training import strategies
 from run.training.prediction import Predictor
-from run.training.settings import DTYPE_POLICIES
 from run.training.stored_rows import (
     Entry,
     StackedRows,
@@ -91,7 +90,7 @@ def _describe(settings, features, positions, layers):
         "config": settings.model.config.to_dict(),
         "data": data.hexdigest(),
         "positions": int(positions.sum()),
-        "mixed_precision": settings.mixed_precision,
+        "mixed_precision": settings.precision.mixed_precision,
         "layers": list(layers),
     }
 
@@ -103,7 +102,7 @@ def _load_encoder(settings, strategy):
         encoder = FastEncoder(
             config,
             strategies.choose_fast(strategy, config, strategies.choose_padding(strategy)),
-            dtype=DTYPE_POLICIES[settings.mixed_precision],
+            dtype=settings.precision.dtype_policy,
         )
         load_pretrained(encoder, settings.model.init_checkpoint)
     return encoder

@@ -89,7 +89,7 @@ def run(settings):
         with other settings.
     """
     # Precedes all computation.
-    strategy = strategies.make_strategy(settings.devices, settings.mixed_precision)
+    strategy = strategies.make_strategy(settings.devices, settings.precision.mixed_precision)
     task, features = read_data(settings)
     output_dir = settings.training.output_dir
     rows = {}

@@ -11,11 +11,17 @@ from bert_tf.cli import roles
 from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, equals
-from bert_tf.cli.settings import check_rules, setting
+from bert_tf.cli.settings import adapt, check_rules, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, token_classifier
+from data_prep.tasks.classifier import ColumnSettings
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.training.settings import DTYPE_POLICIES, MAX_EPOCHS, DeviceSettings, TrainingSettings
+from run.training.settings import (
+    DeviceSettings,
+    PrecisionSettings,
+    ScheduleSettings,
+    TrainingSettings,
+)
 
 # Combination of the embeddings of several layers, for each choice of features (table 7 of the
 # paper).
@@ -37,6 +43,17 @@ EMBEDDINGS_FOLDER = "stored_embeddings"  # Within output_dir.
 
 
 @dataclasses.dataclass(frozen=True)
+class TableColumnSettings(ColumnSettings):
+    """Columns of your own data, or of the words of a tagger."""
+
+    label_column: str | None = setting(
+        None,
+        "With --task_name=custom: same as for run_classifier. For taggers: 0-based column of "
+        "the label; negative values count from the last column, by default -1.",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class FeatureBasedSettings(ModelJobSettings):
     """Training of BiLSTMs on the embeddings of a frozen encoder.
 
@@ -50,38 +67,18 @@ class FeatureBasedSettings(ModelJobSettings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    precision: PrecisionSettings = dataclasses.field(default_factory=PrecisionSettings)
+    columns: TableColumnSettings = dataclasses.field(default_factory=TableColumnSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
+    schedule: ScheduleSettings = dataclasses.field(
+        default_factory=lambda: ScheduleSettings(learning_rate=1e-3, num_train_epochs=10.0)
+    )
     task_name: str | None = setting(None, "For texts and pairs: same as for run_classifier.")
     data_dir: str | None = setting(
         None,
         "With --task_name: directory of the task's files, as for run_classifier.",
         rules=[Needs("task_name"), Required(when="task_name")],
         role=roles.INPUT_FOLDER,
-    )
-    text_a_column: str | None = setting(
-        None,
-        "With --task_name=custom: same as for run_classifier.",
-        rules=[Needs(equals("task_name", "custom"))],
-    )
-    text_b_column: str | None = setting(
-        None,
-        "With --task_name=custom: column of the second text, if any.",
-        rules=[Needs(equals("task_name", "custom"))],
-    )
-    label_column: str | None = setting(
-        None,
-        "With --task_name=custom: same as for run_classifier. For taggers: 0-based column of "
-        "the label; negative values count from the last column, by default -1.",
-    )
-    regression: bool = setting(
-        False,
-        "With --task_name=custom: predict numbers instead of labels.",
-        rules=[Needs(equals("task_name", "custom"))],
-    )
-    label_separator: str | None = setting(
-        None,
-        "With --task_name=custom: separator between the labels of a row that can have several.",
-        rules=[Needs(equals("task_name", "custom")), NotWith("regression")],
     )
     train_file: str | None = setting(
         None,
@@ -104,11 +101,11 @@ class FeatureBasedSettings(ModelJobSettings):
     document_context: bool = setting(
         False, "For taggers: same as for run_tagger.", rules=[NotWith("task_name")]
     )
-    do_predict: bool = setting(
-        False,
-        "Write predictions for the test data, with the best run.",
+    do_predict: bool = adapt(
+        FineTuningSettings,
+        "do_predict",
+        help_text="Write predictions for the test data, with the best run.",
         rules=[NotWith(equals("features", "all"))],
-        changeable=None,
     )
     features: str = setting(
         "weighted_sum_all",
@@ -121,29 +118,11 @@ class FeatureBasedSettings(ModelJobSettings):
     lstm_width: int = setting(
         768, "Hidden size of each layer of the BiLSTM, per direction.", lower=1
     )
-    learning_rate: float = setting(1e-3, "Learning rate to which the warmup rises.", lower=0)
-    num_train_epochs: float = setting(
-        10.0,
-        "Number of training epochs.",
-        lower=0,
-        most=MAX_EPOCHS,
-    )
-    warmup_proportion: float = setting(
-        0.1,
-        "Fraction of the training steps over which the learning rate increases from 0.",
-        lower=0,
-        upper=1,
-    )
     num_runs: int = setting(
         1,
         "Number of runs per choice of features, with seeds --random_seed, --random_seed + 1, "
         "..., in subdirectories. Reports means and standard deviations.",
         lower=1,
-    )
-    mixed_precision: str = setting(
-        "float32",
-        "Type of the encoder's computations, as for run_classifier.",
-        choices=DTYPE_POLICIES,
     )
     cache_dir: str | None = setting(
         None,
@@ -178,11 +157,12 @@ class FeatureBasedSettings(ModelJobSettings):
         values = {name: value for name, value in self.values().items() if value is not None}
         if self.task_name:
             return classifier.ClassifierSettings().replace_values(values)
-        if self.label_column is not None:
+        label_column = self.columns.label_column
+        if label_column is not None:
             try:
-                values["label_column"] = int(self.label_column)
+                values["label_column"] = int(label_column)
             except ValueError:
-                raise InputError("must be a number", "label_column", self.label_column) from None
+                raise InputError("must be a number", "label_column", label_column) from None
         return token_classifier.TokenClassifierSettings().replace_values(values)
 
     @property
@@ -199,14 +179,10 @@ class FeatureBasedSettings(ModelJobSettings):
             devices=self.devices,
             training=self.training,
             do_train=True,
+            do_eval=True,
+            do_predict=self.do_predict,
             task=self.task,
-            tuning=TuningSettings(
-                do_eval=True,
-                do_predict=self.do_predict,
-                learning_rate=self.learning_rate,
-                num_train_epochs=self.num_train_epochs,
-                warmup_proportion=self.warmup_proportion,
-            ),
+            tuning=TuningSettings(**self.schedule.values()),
         )
 
     def make_run(self, features, number):

@@ -5,7 +5,7 @@ with two.
 """
 
 from bert_tf.checkpoints import ModelDirectory
-from bert_tf.cli.script import to_flag_names
+from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
 
 
@@ -60,11 +60,9 @@ def choose_new_variables(task, checkpoint, keep_head, config):
     hint = (
         "; set `keep_head` to load it anyway" if fits and difference and keep_head is None else ""
     )
-    print(
-        to_flag_names(
-            f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new "
-            f"head{reason}{hint}"
-        )
+    warn(
+        f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new "
+        f"head{reason}{hint}"
     )
     return tuple(shapes)
 
@@ -85,11 +83,9 @@ def get_output_order(task, checkpoint):
     labels = task.order_labels(existing.labels)
     if labels == task.metadata.labels or {*labels} != {*task.metadata.labels}:
         return ()
-    print(
-        to_flag_names(
-            f"`init_checkpoint`={checkpoint}: reorders the outputs of its head, "
-            f"{', '.join(existing.labels)}, to {', '.join(task.metadata.labels)}"
-        )
+    warn(
+        f"`init_checkpoint`={checkpoint}: reorders the outputs of its head, "
+        f"{', '.join(existing.labels)}, to {', '.join(task.metadata.labels)}"
     )
     return tuple(labels.index(label) for label in task.metadata.labels)
 

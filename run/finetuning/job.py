@@ -173,7 +173,6 @@ def make_strategy(settings):
     Checks only the batch sizes in use.
     """
     strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
-    tuning = settings.tuning
     training = settings.training
     if settings.do_train:
         name = "search_batch_sizes" if settings.search else "train_batch_size"
@@ -184,12 +183,13 @@ def make_strategy(settings):
                 strategy,
                 settings.step.accumulate_steps,
             )
-    if tuning.do_eval and not (
-        tuning.do_predict and TASKS[settings.task.kind].evaluates_predictions
+    if settings.do_eval and not (
+        settings.do_predict and TASKS[settings.task.kind].evaluates_predictions
     ):
         strategies.check_batch_size("eval_batch_size", training.eval_batch_size, strategy)
-    if tuning.do_predict:
-        strategies.check_batch_size("predict_batch_size", tuning.predict_batch_size, strategy)
+    if settings.do_predict:
+        size = settings.tuning.predict_batch_size
+        strategies.check_batch_size("predict_batch_size", size, strategy)
     strategies.warn_about_slow_precision(
         settings.step.mixed_precision, strategies.device_type(strategy)
     )
@@ -264,9 +264,9 @@ def choose_techniques(settings):
 
 def report(task, trained):
     """Writes the report on an evaluation, and the predictions, if they are requested."""
-    if trained.outputs is not None and task.settings.tuning.do_eval:
+    if trained.outputs is not None and task.settings.do_eval:
         task.report(trained.outputs, task.folder)
-    if task.settings.tuning.do_predict:
+    if task.settings.do_predict:
         task.predict(trained.predictor, trained.outputs, task.folder)
 
 

@@ -25,9 +25,10 @@ from bert_tf.tokenization.vocabulary import count_ids
 from data_prep.tasks import DATA
 from run.techniques.settings import TrainedWeightsSettings
 from run.training.settings import (
-    MAX_EPOCHS,
+    ActionSettings,
     DeviceSettings,
     OptimizerSettings,
+    ScheduleSettings,
     StepSettings,
     TrainingSettings,
 )
@@ -37,30 +38,13 @@ SEARCH_VALUES = ("search_batch_sizes", "search_learning_rates", "search_epochs")
 
 
 @dataclasses.dataclass(frozen=True)
-class TuningSettings(Settings):
+class TuningSettings(ScheduleSettings):
     """Schedule, evaluation, and prediction."""
 
-    do_eval: bool = setting(False, "Evaluate on the development data.", changeable=None)
-    do_predict: bool = setting(False, "Write predictions for the test data.", changeable=None)
+    outer_settings: ClassVar = ("do_eval",)
+
     predict_batch_size: int = setting(
         8, "Batch size for prediction.", lower=1, changeable=True, rare=True
-    )
-    learning_rate: float = setting(
-        5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True
-    )
-    num_train_epochs: float = setting(
-        3.0,
-        "Number of training epochs.",
-        lower=0,
-        most=MAX_EPOCHS,
-        changeable=True,
-    )
-    warmup_proportion: float = setting(
-        0.1,
-        "Fraction of the training steps over which the learning rate increases from 0.",
-        lower=0,
-        upper=1,
-        changeable=True,
     )
     eval_steps: int | None = setting(
         None,
@@ -94,7 +78,7 @@ class TuningSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class FineTuningSettings(ModelJobSettings):
+class FineTuningSettings(ActionSettings, ModelJobSettings):
     """Steps, and several runs. `task` contains the settings of the task, from data_prep.tasks."""
 
     replaced: ClassVar = dict.fromkeys(
@@ -107,6 +91,7 @@ class FineTuningSettings(ModelJobSettings):
         r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.tsv|feature_based\.json"
     )
 
+    do_predict: bool = setting(False, "Write predictions for the test data.", changeable=None)
     task: Settings = dataclasses.field(default_factory=Settings)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -117,7 +102,6 @@ class FineTuningSettings(ModelJobSettings):
     trained_weights: TrainedWeightsSettings = dataclasses.field(
         default_factory=TrainedWeightsSettings
     )
-    do_train: bool = setting(False, "Train the model.", changeable=None)
     ensemble: tuple[str, ...] = setting(
         (),
         "Output directories of finished runs, comma-separated, such as mrpc/run_1,mrpc/run_2. "
@@ -242,8 +226,8 @@ class FineTuningSettings(ModelJobSettings):
         """The splits to read for the requested steps, a list of "train", "dev", and "test"."""
         selected = {
             "train": self.do_train,
-            "dev": self.tuning.do_eval,
-            "test": self.tuning.do_predict,
+            "dev": self.do_eval,
+            "test": self.do_predict,
         }
         return [split for split, is_selected in selected.items() if is_selected]
 
@@ -372,14 +356,15 @@ class FineTunedSettings(ModelJobSettings):
       metadata: TaskMetadata of the model, once resolved. None if it has none and `needs_task` is
         False.
       task: TaskSettings, once resolved.
-      tuning: TuningSettings, once resolved. They select the data to read, and the training of a
-        derived model.
+      actions: ActionSettings, once resolved. They select the data to read.
+      tuning: TuningSettings of the training of a derived model, once resolved.
       do_train: bool. Whether the job reads the training data.
     """
 
     always_required: ClassVar = ("init_checkpoint",)
     needs_task = True
     do_train = False
+    do_eval = True
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -388,6 +373,7 @@ class FineTunedSettings(ModelJobSettings):
         default=None, compare=False, repr=False, kw_only=True
     )
     task: Settings | None = dataclasses.field(default=None, kw_only=True)
+    actions: Settings | None = dataclasses.field(default=None, kw_only=True)
     tuning: Settings | None = dataclasses.field(default=None, kw_only=True)
 
     @classmethod
@@ -401,7 +387,7 @@ class FineTunedSettings(ModelJobSettings):
         values = settings.values() | data | {"config": settings.config}
         opened = cls().replace_values(values).add_file_values()
         opened = opened.replace_values({"max_seq_length": settings.served_task.max_seq_length})
-        roles.check(opened.task, opened.tuning)
+        roles.check(opened.task, opened.actions)
         return opened
 
     def add_file_values(self):
@@ -426,8 +412,13 @@ class FineTunedSettings(ModelJobSettings):
         task = DATA[metadata.kind].settings_class.from_model(
             directory.run_settings, self.data.values()
         )
-        return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
+        return dataclasses.replace(
+            settings,
+            task=task,
+            actions=ActionSettings(do_eval=self.do_eval),
+            tuning=self.choose_tuning(),
+        )
 
     def choose_tuning(self):
         """Returns the TuningSettings. See `tuning`."""
-        return TuningSettings(do_eval=True)
+        return TuningSettings()

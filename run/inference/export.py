@@ -1,7 +1,6 @@
 """Export of a trained model that accepts raw text, with a summary of the result."""
 
 import os
-import sys
 
 import tensorflow as tf
 
@@ -24,10 +23,10 @@ def run(settings):
         (export_litert if settings.format == "litert" else export_graph)(settings)
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
-    strategies.warn_about_slow_precision(settings.mixed_precision, "CPU")
+    strategies.warn_about_slow_precision(settings.compute.mixed_precision, "CPU")
     servable = checkpoint.load_servable(
         **settings.checkpoint_to_serve,
-        dtype=DTYPE_POLICIES[settings.mixed_precision],
+        dtype=DTYPE_POLICIES[settings.compute.mixed_precision],
         remove_padding=settings.signatures == saved_model.ALL_SIGNATURES,
     )
     export_saved_model(servable, settings, content)
@@ -89,7 +88,7 @@ def export_litert(settings):
 
 def export_graph(settings):
     """Writes the ONNX or the OpenVINO model; prints its size, and the command to use it."""
-    print(f"converting to {settings.format}", file=sys.stderr)
+    notes.write_line(f"converting to {settings.format}")
     servable = checkpoint.load_servable(**settings.checkpoint_to_serve, remove_padding=False)
     files.at(settings.export_dir).make_dirs()
     if settings.format == "onnx":
@@ -112,7 +111,7 @@ def convert(settings, weights):
 
     `weights`: Storage format of the weights.
     """
-    print("converting to LiteRT, which takes a minute or two", file=sys.stderr)
+    notes.write_line("converting to LiteRT, which takes a minute or two")
     servable = checkpoint.load_servable(
         **settings.checkpoint_to_serve | {"static_length": True, "layer": "litert"}
     )

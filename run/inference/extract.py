@@ -1,7 +1,6 @@
 """Extraction of contextual embeddings of each token of a text, from any layers of a BERT."""
 
 import itertools
-import sys
 
 import numpy as np
 import tensorflow as tf
@@ -10,6 +9,7 @@ from tqdm import tqdm
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
+from bert_tf.notes import write_line
 from bert_tf.tokenization.model_inputs import pack
 from run.inference import request_files, vector_files
 from run.training import prediction, strategies
@@ -42,18 +42,22 @@ def run(settings):
         )
     # Must precede all TensorFlow computation.
     strategy = strategies.make_strategy(settings.devices)
-    strategies.check_batch_size("batch_size", settings.batch_size, strategy)
-    strategies.warn_about_slow_precision(settings.mixed_precision, strategies.device_type(strategy))
+    strategies.check_batch_size("batch_size", settings.requests.batch_size, strategy)
+    strategies.warn_about_slow_precision(
+        settings.compute.mixed_precision, strategies.device_type(strategy)
+    )
     max_seq_length = settings.tokenizer.max_seq_length
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     predictor = _make_predictor(settings, strategy, layers)
-    batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
+    batch_bytes = (
+        4 * settings.requests.batch_size * max_seq_length * len(layers) * config.hidden_size
+    )
     rows = extract(
-        request_files.read_texts(settings.input_file, settings.request_options),
+        request_files.read_texts(settings.requests.input_file, settings.request_options),
         tokenizer,
         predictor,
         max_seq_length,
-        settings.batch_size,
+        settings.requests.batch_size,
         max(1, WINDOW_BYTES // batch_bytes),
     )
     num_rows = num_cut = 0
@@ -81,9 +85,9 @@ def _make_predictor(settings, strategy, layers):
             Fast(
                 remove_padding=padding is Padding.REMOVED, one_hot=settings.use_one_hot_embeddings
             ),
-            dtype=DTYPE_POLICIES[settings.mixed_precision],
+            dtype=DTYPE_POLICIES[settings.compute.mixed_precision],
         )
-    print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
+    write_line(load_pretrained(encoder, settings.model.init_checkpoint))
 
     def compute(features, training=False):
         outputs = encoder(features, training=training)["encoder_outputs"]

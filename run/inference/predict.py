@@ -30,18 +30,20 @@ def run(settings):
       InputError: See open_model and request_files.read. Also if the file is empty.
     """
     model = open_model(settings)
-    requests = request_files.read(settings.input_file, model.inputs, settings.request_options)
+    requests = request_files.read(
+        settings.requests.input_file, model.inputs, settings.request_options
+    )
     # The first request prints the notes about the file, above the progress bar.
     first = next(requests, None)
     if first is None:
-        raise InputError("contains no rows", "input_file", settings.input_file)
+        raise InputError("contains no rows", "input_file", settings.requests.input_file)
     requests = itertools.chain([first], requests)
     num_rows = num_truncated = 0
     with (
         open_writer(settings.output_file) as write,
         tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress,
     ):
-        for row in predict_rows(model, requests, settings.batch_size):
+        for row in predict_rows(model, requests, settings.requests.batch_size):
             write(row)
             num_rows += 1
             num_truncated += row["was_cut"]

@@ -9,12 +9,11 @@ import itertools
 from typing import NamedTuple
 
 from bert_tf import files
-from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.notes import write_line
 from data_prep import tables
+from data_prep.datasets import own_columns
 from data_prep.tables import contents, dialects, rows
-from data_prep.tasks import data_file
 
 TABLES = (".tsv", ".csv")  # Ends of the names of tables.
 LIST_INPUT = "choices"  # The only input that is a list of texts.
@@ -25,16 +24,9 @@ FORMATS = (  # For help texts.
     "a JSON array of objects, or Parquet; otherwise one text per line, or two separated by "
     "` ||| `. It can be compressed with gzip. - for standard input"
 )
-TABLE_DIALECT = setting(
-    dialects.AUTO,
-    "Delimiter of a table, and whether its fields can be quoted. auto: find it from the header and "
-    "the first rows.",
-    choices=(dialects.AUTO, *dialects.DIALECTS),
-    rare=True,
-)
 # Common names of the columns of texts, for models with these inputs.
 COMMON_NAMES = {
-    ("text",): tuple((name,) for name in (*data_file.TEXTS, "tokens", "words")),
+    ("text",): tuple((name,) for name in (*own_columns.TEXTS, "tokens", "words")),
     ("text_a", "text_b"): (
         ("sentence1", "sentence2"),
         ("premise", "hypothesis"),

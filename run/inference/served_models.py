@@ -11,13 +11,13 @@ from bert_tf.cli import paths, resolution, roles
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.cli.rules import Needs
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.metadata import POOLER_OUTPUT, SENTENCE_POOLINGS, TaskMetadata
+from data_prep.tasks.span_labeler import QuestionSettings
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
 # The settings with these names.
@@ -79,28 +79,10 @@ class ServingSettings(ModelJobSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class QuestionSettings(Settings):
-    """Settings for extractive question answering.
+class CandidateSettings(ServingSettings):
+    """Base class of jobs that can give several answers."""
 
-    Names and defaults are from the original's run_squad.
-    """
-
-    doc_stride: int = setting(
-        128, "Tokens between the starts of two windows of a long context.", lower=1
-    )
-    max_query_length: int = setting(
-        64, "Maximum length of a question in tokens; longer questions are truncated.", lower=1
-    )
-    max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1)
-    version_2_with_negative: bool = setting(
-        False, "Allow questions without an answer; the answer is then ''."
-    )
-    null_score_diff_threshold: float = setting(
-        0.0,
-        "With --version_2_with_negative: the answer is '' if the score of no answer exceeds the "
-        "score of the best answer by more than this.",
-        rules=[Needs("version_2_with_negative")],
-    )
+    top_k: int = setting(5, "Number of candidates per [MASK], or of answers per question.", lower=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +144,7 @@ class _Location(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class AnyModelSettings(ServingSettings):
+class AnyModelSettings(CandidateSettings):
     """Base class of jobs that accept checkpoints and exports. MODEL_SETTINGS name the model."""
 
     always_required: ClassVar = ()
@@ -205,7 +187,7 @@ class AnyModelSettings(ServingSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class CheckpointSettings(ServingSettings):
+class CheckpointSettings(CandidateSettings):
     """A checkpoint for any task, and the options for its predictions."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
@@ -218,7 +200,6 @@ class CheckpointSettings(ServingSettings):
         choices=KIND_NAMES,
     )
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
-    top_k: int = setting(5, "Number of candidates per [MASK], or of answers per question.", lower=1)
     static_length: bool = setting(
         False,
         "Pad every input to --max_seq_length, as TPUs and XLA require, instead of to the longest "

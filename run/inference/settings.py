@@ -9,9 +9,9 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import resolution, roles
+from bert_tf.cli import roles
 from bert_tf.cli.model_jobs import ModelJobSettings
-from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.model_settings import ConfigSettings, ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
@@ -19,13 +19,14 @@ from bert_tf.files import read_bytes
 from bert_tf.serving import buckets
 from bert_tf.tasks import MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm.task import MASK
+from data_prep.tables import dialects
+from data_prep.tasks.span_labeler import QuestionSettings
 from run.inference import request_files
 from run.inference.served_models import (
     KIND_NAMES,
     AnyModelSettings,
     CheckpointSettings,
     LabelSettings,
-    QuestionSettings,
 )
 from run.training.settings import OriginalDeviceSettings
 
@@ -41,6 +42,46 @@ COMPUTE_TYPES = ("float32", "bfloat16")
 
 
 @dataclasses.dataclass(frozen=True)
+class RequestSettings(Settings):
+    """Texts in a file, and how to read it."""
+
+    input_file: str | None = setting(
+        None,
+        f"Input file: {request_files.FORMATS}. Required.",
+        rules=[Required()],
+        role=roles.INPUT_FILE,
+    )
+    columns: tuple[str, ...] = setting(
+        (),
+        "Columns of the table, or keys of the objects, for the inputs of the model in order: "
+        "text; text_a, text_b; question, context; or text_a and one column per choice. Defaults "
+        "to the names of the inputs, or to common names. For a table without a header: the names "
+        "of all its columns.",
+    )
+    table_dialect: str = setting(
+        dialects.AUTO,
+        "Delimiter of a table, and whether its fields can be quoted. auto: find it from the header "
+        "and the first rows.",
+        choices=(dialects.AUTO, *dialects.DIALECTS),
+        rare=True,
+    )
+    batch_size: int = setting(32, "Batch size in rows.", lower=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputeTypeSettings(Settings):
+    """Type of the matrix multiplications."""
+
+    mixed_precision: str = setting(
+        "float32",
+        "Type of the matrix multiplications; normalization, softmax, and scores are float32. "
+        "bfloat16, with 8 bits of precision, is faster on CPUs with instructions for it "
+        "(avx512_bf16, amx_bf16) and on newer GPUs.",
+        choices=COMPUTE_TYPES,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class TerminalSettings(AnyModelSettings):
     """A model in any format, for requests from the terminal."""
 
@@ -52,9 +93,6 @@ class TerminalSettings(AnyModelSettings):
     )
     source: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    top_k: int = setting(
-        5, "Number of candidates to print per [MASK], or of answers per question.", lower=1
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +157,8 @@ class AnswerSettings(TerminalSettings):
 class ExportSettings(CheckpointSettings):
     """A model to export for raw text."""
 
+    needs_of_groups: ClassVar = {"compute": equals("format", "saved_model")}
+
     export_dir: str | None = setting(
         None,
         "Directory of the exported model. A SavedModel is written to export_dir/VERSION, a LiteRT "
@@ -173,14 +213,7 @@ class ExportSettings(CheckpointSettings):
     batch_sizes: tuple[int, ...] = setting(
         buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1, rules=[Needs(LITERT)]
     )
-    mixed_precision: str = setting(
-        "float32",
-        "Type of the matrix multiplications of a SavedModel; normalization, softmax, and scores "
-        "are float32. bfloat16 is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) "
-        "and on newer GPUs.",
-        choices=COMPUTE_TYPES,
-        rules=[Needs(equals("format", "saved_model"))],
-    )
+    compute: ComputeTypeSettings = dataclasses.field(default_factory=ComputeTypeSettings)
 
     def check(self):
         """See Settings."""
@@ -221,36 +254,14 @@ class PredictionSettings(AnyModelSettings):
     task: str | None = setting(
         None, "Task of a checkpoint. Defaults to the task in its task.json.", choices=KIND_NAMES
     )
-    bert_config_file: str | None = setting(
-        None,
-        "Config of a checkpoint. Required unless its directory contains a config.",
-        role=roles.INPUT,
-        source=resolution.CONFIG,
-    )
+    encoder: ConfigSettings = dataclasses.field(default_factory=ConfigSettings)
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     span: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
-    top_k: int = setting(
-        5, "For checkpoints: number of candidates per [MASK], or of answers per question.", lower=1
-    )
-
-    input_file: str | None = setting(
-        None,
-        f"Input file: {request_files.FORMATS}. Required.",
-        rules=[Required()],
-        role=roles.INPUT_FILE,
-    )
-    columns: tuple[str, ...] = setting(
-        (),
-        "Columns of the table, or keys of the objects, for the inputs of the model in order: "
-        "text; text_a, text_b; question, context; or text_a and one column per choice. Defaults "
-        "to the names of the inputs, or to common names. For a table without a header: the names "
-        "of all its columns.",
-    )
+    requests: RequestSettings = dataclasses.field(default_factory=RequestSettings)
     id_column: tuple[str, ...] = setting(
         (), "Columns of the input file to copy to the predictions, comma-separated; * for all."
     )
-    table_dialect: str = request_files.TABLE_DIALECT
     output_file: str | None = setting(
         None,
         "Output file: a table if it ends in .tsv or .csv, otherwise JSON lines; - for standard "
@@ -258,12 +269,13 @@ class PredictionSettings(AnyModelSettings):
         rules=[Required()],
         role=roles.OUTPUT_FILE,
     )
-    batch_size: int = setting(32, "Batch size.", lower=1)
 
     @property
     def request_options(self):
         """The request_files.RequestOptions."""
-        return request_files.RequestOptions(self.columns, self.id_column, self.table_dialect)
+        return request_files.RequestOptions(
+            self.requests.columns, self.id_column, self.requests.table_dialect
+        )
 
     def check(self):
         """See Settings."""
@@ -288,21 +300,11 @@ class ExtractionSettings(ModelJobSettings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: OriginalDeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
-    input_file: str | None = setting(
-        None,
-        f"Input file: {request_files.FORMATS}. Required.",
-        rules=[Required()],
-        role=roles.INPUT_FILE,
-    )
+    requests: RequestSettings = dataclasses.field(default_factory=RequestSettings)
+    compute: ComputeTypeSettings = dataclasses.field(default_factory=ComputeTypeSettings)
     output_file: str | None = setting(
         None, "Output file. Required.", rules=[Required()], role=roles.OUTPUT_FILE
     )
-    columns: tuple[str, ...] = setting(
-        (),
-        "For tables: column of the text, or of the two texts. Defaults to text_a and text_b, or to "
-        "a common name such as text.",
-    )
-    table_dialect: str = request_files.TABLE_DIALECT
     format: str = setting(
         "jsonl",
         "jsonl: JSON lines as in the original BERT. npz: NumPy arrays vectors [tokens, layers, "
@@ -319,13 +321,6 @@ class ExtractionSettings(ModelJobSettings):
         "tokens of a line, including [CLS] and [SEP], under the token [MEAN].",
         choices=("none", "cls", "mean"),
     )
-    batch_size: int = setting(32, "Batch size in lines.", lower=1)
-    mixed_precision: str = setting(
-        "float32",
-        "Type of the matrix multiplications. bfloat16, with 8 bits of precision, is faster on "
-        "CPUs with instructions for it and on newer GPUs.",
-        choices=COMPUTE_TYPES,
-    )
     use_one_hot_embeddings: bool = setting(
         False,
         "Look up word embeddings with a one-hot matrix multiplication, for TPUs; the results are "
@@ -339,7 +334,9 @@ class ExtractionSettings(ModelJobSettings):
     @property
     def request_options(self):
         """The request_files.RequestOptions."""
-        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
+        return request_files.RequestOptions(
+            self.requests.columns, dialect=self.requests.table_dialect
+        )
 
     def parse_layers(self, num_layers):
         """Returns `layers` as a list of int.

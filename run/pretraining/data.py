@@ -33,7 +33,7 @@ class PretrainingData:
         if settings.eval_input_file:
             self._eval_files = paths.expand_globs("eval_input_file", settings.eval_input_file)
         self._features, self._transform = _record_features(settings, config)
-        self._limits = record_checks.pretraining_limits(config, settings.instances)
+        self._limits = record_checks.pretraining_limits(config, settings)
         full_files = set(
             record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
         )
@@ -100,13 +100,12 @@ class PretrainingData:
 
 def _record_features(settings, config):
     """Returns the records' features, and a function to convert them to the model's, or None."""
-    instances = settings.instances
-    if instances.objective_spec.predicts_next:
-        return instances.features, inputs.add_next_tokens
-    if instances.has_masks:
-        return instances.features, None
+    if settings.objective_spec.predicts_next:
+        return settings.features, inputs.add_next_tokens
+    if settings.has_masks:
+        return settings.features, None
     # Casing is irrelevant here.
     tokenizer = read_tokenizer(to_vocab_txt(settings.vocab_file), True, None, config)
-    return instances.features, dynamic_masking.make_masker(
-        instances, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed
+    return settings.features, dynamic_masking.make_masker(
+        settings, masking.Vocabulary.from_tokenizer(tokenizer), settings.training.random_seed
     )

@@ -28,7 +28,7 @@ def make_masker(settings, vocabulary, seed):
     """Creates the function that masks batches.
 
     Args:
-      settings: data_prep.pretraining.InstanceSettings. Uses max_seq_length,
+      settings: data_prep.pretraining.instances.RecordSettings. Uses max_seq_length,
         max_predictions_per_seq, masked_lm_prob, do_whole_word_mask, mask_fraction, and
         random_fraction.
       vocabulary: data_prep.pretraining.masking.Vocabulary.

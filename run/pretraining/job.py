@@ -43,7 +43,7 @@ def run(settings, techniques=()):
         for phase in get_phases(settings)
     ]
     for note in settings.notes():
-        print(note)
+        notes.tell(note)
     strategies.warn_about_slow_precision(
         settings.step.mixed_precision, strategies.device_type(strategy)
     )
@@ -80,7 +80,7 @@ def _make_evaluation(run, settings, phases):
 
     `phases`: List of Phase with PretrainingData.
     """
-    objective = settings.instances.objective_spec
+    objective = settings.objective_spec
     evaluator = PretrainingEvaluator(
         run.strategy, run.model, objective.sentence_label, objective.token_loss
     )
@@ -124,7 +124,7 @@ def start(settings, strategy, techniques=()):
     """
     checkpoint = settings.model.init_checkpoint
     config = settings.model.config
-    objective = settings.instances.objective_spec
+    objective = settings.objective_spec
 
     def make_model():
         fast = choose_fast(

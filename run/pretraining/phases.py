@@ -49,7 +49,7 @@ def get_phases(settings):
 
 def _parse_phase(text, settings):
     """Returns the fraction of the steps and the PretrainingSettings of a phase."""
-    wrong = InputError(f"`phases`: {text!r} is not a phase; must be {FORM}")
+    wrong = InputError(f"is not a phase; must be {FORM}", "phases", text)
     fields = text.strip().split(":")
     if not 2 <= len(fields) <= 4:
         raise wrong
@@ -60,10 +60,10 @@ def _parse_phase(text, settings):
     except ValueError:
         raise wrong from None
     if not 0 < fraction <= 1:
-        raise InputError(f"`phases`: {text!r}: the fraction must be greater than 0 and at most 1")
+        raise InputError("the fraction must be greater than 0 and at most 1", "phases", text)
     batch_size = sizes[0] if sizes else settings.training.train_batch_size
     predictions = sizes[1] if len(sizes) > 1 else None
-    if predictions is None and settings.instances.objective_spec.predicts_next:
+    if predictions is None and settings.objective_spec.predicts_next:
         predictions = settings.max_predictions_per_seq
     if predictions is None:
         predictions = math.ceil(settings.masked_lm_prob * length)
@@ -82,5 +82,5 @@ def _parse_phase(text, settings):
         )
         check_rules(phase)
     except InputError as error:  # It is about a setting that `phases` replaces.
-        raise InputError(f"`phases`: {text!r}: {error}") from error
+        raise InputError(str(error), "phases", text) from error
     return fraction, phase

@@ -4,7 +4,6 @@ import concurrent.futures
 import contextlib
 import functools
 import math
-import sys
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +12,7 @@ from google.protobuf import message
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
+from bert_tf.notes import write_line
 from data_prep import records
 from data_prep.records import reader
 from run.pretraining import dynamic_masking
@@ -30,18 +30,18 @@ FEATURES_OF_KINDS = {
 CORRUPTED = "is corrupted, truncated, or not a TFRecord file; inspect_records finds the byte"
 
 
-def pretraining_limits(config, instances):
+def pretraining_limits(config, settings):
     """Returns the exclusive upper bound of the numbers in pre-training records.
 
     Args:
       config: BertConfig.
-      instances: InstanceSettings of the records.
+      settings: RecordSettings of the records.
     """
-    length = instances.max_seq_length
-    label = instances.objective_spec.sentence_label
+    length = settings.max_seq_length
+    label = settings.objective_spec.sentence_label
     return {
         "input_ids": config.vocab_size,
-        "input_mask": instances.most_packed + 1 if instances.most_packed else 2,
+        "input_mask": settings.most_packed + 1 if settings.most_packed else 2,
         "segment_ids": config.num_segments,
         "positions": length,
         "masked_lm_positions": length,
@@ -97,7 +97,7 @@ def name_bad_file(paths, features, limits):
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
         if dynamic_masking.TOO_MANY_MASKS in str(error):
             raise InputError(dynamic_masking.TOO_MANY_MASKS) from error
-        print(f"searching {len(paths)} files for an invalid record", file=sys.stderr)
+        write_line(f"searching {len(paths)} files for an invalid record")
         _find_bad_record(paths, features, limits)
         raise
 

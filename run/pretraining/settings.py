@@ -11,15 +11,14 @@ from bert_tf.checkpoints import TokenizerFiles
 from bert_tf.cli import paths, roles
 from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.rules import Needs, NotWith, Required, equals
-from bert_tf.cli.settings import setting
+from bert_tf.cli.rules import Needs, Required, equals
+from bert_tf.cli.settings import adapt, setting
 from bert_tf.errors import InputError
-from data_prep.pretraining import InstanceSettings
-from data_prep.pretraining.instances import OBJECTIVES, masking
-from data_prep.pretraining.instances.settings import NO_MASKS
+from data_prep.pretraining.instances import OBJECTIVES, RecordSettings
 from data_prep.pretraining.recipes import RECIPES as DATA_RECIPES
 from run.pretraining import phases, vocabulary
 from run.training.settings import (
+    ActionSettings,
     DeviceSettings,
     OptimizerSettings,
     OriginalDeviceSettings,
@@ -27,7 +26,7 @@ from run.training.settings import (
     TrainingSettings,
 )
 
-MAX_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
+IS_DYNAMIC = Needs(equals("masking", "dynamic"))  # Rule of masks that training samples.
 _ORIGINAL = {
     **DATA_RECIPES["original"],
     "train_batch_size": 256,
@@ -54,7 +53,7 @@ RECIPES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingSettings(ModelJobSettings):
+class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
     """A pre-training run: its records, with the masking if they contain no masks, and its schedule.
 
     Attributes:
@@ -85,46 +84,6 @@ class PretrainingSettings(ModelJobSettings):
     eval_input_file: str | None = setting(
         None, "Record files to evaluate on. Defaults to --input_file.", changeable=True
     )
-    max_seq_length: int = setting(
-        128,
-        "Sequence length in tokens. Use the value that the records were created with.",
-        lower=4,
-        most=MAX_POSITIONS,
-    )
-    max_predictions_per_seq: int = setting(
-        20,
-        "Maximum number of masked tokens per record. Use the value that the records were created "
-        "with.",
-        lower=1,
-        most=MAX_POSITIONS,
-        rules=[NotWith(NO_MASKS)],
-    )
-    masking: str = setting(
-        "static",
-        "static: the records contain masks. dynamic: the records were created with the same flag "
-        "of create_pretraining_data, and each epoch samples new masks.",
-        choices=("static", "dynamic"),
-        rules=[NotWith(NO_MASKS)],
-    )
-    objective: str = setting(
-        "sentence_pairs",
-        "Objective in addition to masked LM: the next sentence of sentence_pairs, the order of "
-        "sentence_order, or none; left_to_right predicts each next token instead, and requires a "
-        "config with causal attention. Use the value that the records were created with.",
-        choices=tuple(OBJECTIVES),
-    )
-    pack_sequences: bool = setting(
-        False,
-        "Each record contains several sequences. Use the value that the records were created with.",
-    )
-    max_sequences_per_pack: int = setting(
-        InstanceSettings.max_sequences_per_pack,
-        "With --pack_sequences: maximum number of sequences per record. Use "
-        "the value that the records were created with.",
-        lower=1,
-        upper=255,
-        rules=[Needs("pack_sequences")],
-    )
     vocab_file: str | None = setting(
         None,
         "Vocabulary that the records were created with, to save in --output_dir. Defaults to the "
@@ -132,37 +91,10 @@ class PretrainingSettings(ModelJobSettings):
         "directory of --init_checkpoint. Required if there is none, with --masking=dynamic.",
         role=roles.INPUT_FILE,
     )
-    masked_lm_prob: float = setting(
-        0.15,
-        "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
-        lower=0,
-        upper=1,
-        rules=[Needs(equals("masking", "dynamic"))],
-    )
-    do_whole_word_mask: bool = setting(
-        False,
-        "With --masking=dynamic: mask whole words instead of single tokens.",
-        rules=[Needs(equals("masking", "dynamic"))],
-    )
-    mask_fraction: float = setting(
-        InstanceSettings.mask_fraction,
-        "With --masking=dynamic: fraction of the masked tokens that become [MASK].",
-        lower=0,
-        upper=1,
-        rules=[Needs(equals("masking", "dynamic"))],
-    )
-    random_fraction: float = setting(
-        InstanceSettings.random_fraction,
-        "With --masking=dynamic: fraction of the masked tokens that become a random "
-        "token. The rest stays unchanged.",
-        lower=0,
-        upper=1,
-        rules=[Needs(equals("masking", "dynamic"))],
-    )
-    do_train: bool = setting(False, "Train the model.", changeable=None)
-    do_eval: bool = setting(
-        False, "Evaluate the model, after training if --do_train is set.", changeable=None
-    )
+    masked_lm_prob: float = adapt(RecordSettings, "masked_lm_prob", rules=[IS_DYNAMIC])
+    do_whole_word_mask: bool = adapt(RecordSettings, "do_whole_word_mask", rules=[IS_DYNAMIC])
+    mask_fraction: float = adapt(RecordSettings, "mask_fraction", rules=[IS_DYNAMIC])
+    random_fraction: float = adapt(RecordSettings, "random_fraction", rules=[IS_DYNAMIC])
     num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
     num_warmup_steps: int = setting(
         10000,
@@ -203,21 +135,11 @@ class PretrainingSettings(ModelJobSettings):
     )
 
     def check(self):
-        masking.check_fractions(self.mask_fraction, self.random_fraction)
+        """See Settings. Also raises InputError for invalid steps of a profile, or phases."""
+        super().check()
         _ = self.profiled_steps
         if self.phases:
             _ = phases.get_phases(self)
-
-    @property
-    def instances(self):
-        """The InstanceSettings that such records were created with."""
-        return InstanceSettings(
-            **{
-                field.name: getattr(self, field.name)
-                for field in dataclasses.fields(InstanceSettings)
-                if hasattr(self, field.name)
-            }
-        )
 
     @property
     def profiled_steps(self):
@@ -277,12 +199,12 @@ class PretrainingSettings(ModelJobSettings):
         """Yields notes about the learning rate and the records to evaluate on."""
         if self.do_train and self.num_warmup_steps >= self.num_train_steps:
             yield (
-                f"note: --num_warmup_steps={self.num_warmup_steps}: the learning rate never "
+                f"--num_warmup_steps={self.num_warmup_steps}: the learning rate never "
                 f"reaches its peak within --num_train_steps={self.num_train_steps}"
             )
         if self.do_eval and not self.eval_input_file:
             yield (
-                "note: evaluations use the records of --input_file; for held-out records, set "
+                "evaluations use the records of --input_file; for held-out records, set "
                 "--eval_input_file"
             )
 

@@ -55,7 +55,7 @@ def run(settings):
         contains another pruning.
     """
     output_dir = settings.training.output_dir
-    strategy = strategies.make_strategy(DeviceSettings(), settings.mixed_precision)
+    strategy = strategies.make_strategy(DeviceSettings(), settings.precision.mixed_precision)
     tokenizer = settings.tokenizer.read_tokenizer(
         settings.model.init_checkpoint, settings.model.config
     )
@@ -66,7 +66,7 @@ def run(settings):
         opened = settings.replace_values({"vocab_file": _write_pieces(tokenizer, vocabulary)})
     original = FineTunedModel.open(opened)
     task = original.task
-    if settings.num_train_epochs:
+    if settings.schedule.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
     experiment = Experiment(
         strategy,
@@ -198,7 +198,7 @@ class _Pruning:
         folder = os.path.join(self.settings.training.output_dir, ROUND.format(number))
         finished = os.path.join(folder, SCORES_FILE)
         tuned = os.path.join(folder, TUNED)
-        trains = bool(self.settings.num_train_epochs)
+        trains = bool(self.settings.schedule.num_train_epochs)
         model = self._create_pruned_model(folder, before, number)
         if files.at(finished).exists():
             return dataclasses.replace(model, path=tuned) if trains else model, read_json_object(

@@ -8,26 +8,49 @@ from typing import ClassVar
 
 from bert_tf.checkpoints.training_run import has_run
 from bert_tf.cli.rules import Needs, NotWith, any_of
-from bert_tf.cli.settings import setting
+from bert_tf.cli.settings import adapt, setting
 from bert_tf.errors import InputError
 from run.finetuning.settings import (
     FineTunedSettings,
     TuningSettings,
 )
 from run.techniques.settings import LossSettings
-from run.training.settings import DTYPE_POLICIES, MAX_EPOCHS, StepSettings, TrainingSettings
+from run.training.settings import (
+    PrecisionSettings,
+    ScheduleSettings,
+    StepSettings,
+    TrainingSettings,
+)
 
 UNITS = any_of("keep_heads", "keep_neurons")  # Condition: heads or neurons are pruned.
+
+
+@dataclasses.dataclass(frozen=True)
+class RoundSettings(ScheduleSettings):
+    """Fine-tuning after each round."""
+
+    num_train_epochs: float = adapt(
+        ScheduleSettings,
+        "num_train_epochs",
+        default=0.0,
+        help_text="Number of epochs of fine-tuning after each round; 0 for none.",
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class PruneModelSettings(FineTunedSettings):
     """A pruning: the model, its data, the parts to prune, and the fine-tuning."""
 
-    needs_of_groups: ClassVar = {"losses": "distill"}
+    needs_of_groups: ClassVar = {
+        "losses": "distill",
+        "schedule": "num_train_epochs",
+        "precision": "num_train_epochs",
+    }
     do_train = True
 
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
+    schedule: RoundSettings = dataclasses.field(default_factory=RoundSettings)
+    precision: PrecisionSettings = dataclasses.field(default_factory=PrecisionSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     keep_heads: float = setting(
         1.0,
@@ -66,12 +89,6 @@ class PruneModelSettings(FineTunedSettings):
         lower=1,
         rules=[Needs(UNITS)],
     )
-    num_train_epochs: float = setting(
-        0.0,
-        "Number of epochs of fine-tuning after each round; 0 for none.",
-        lower=0,
-        most=MAX_EPOCHS,
-    )
     distill: bool = setting(
         False,
         "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
@@ -84,22 +101,6 @@ class PruneModelSettings(FineTunedSettings):
             ),
         ],
     )
-    learning_rate: float = setting(
-        5e-5, "Learning rate to which the warmup rises.", lower=0, rules=[Needs("num_train_epochs")]
-    )
-    mixed_precision: str = setting(
-        "float32",
-        "Type of the computations of fine-tuning, as for run_classifier.",
-        choices=DTYPE_POLICIES,
-        rules=[Needs("num_train_epochs")],
-    )
-    warmup_proportion: float = setting(
-        0.1,
-        "Fraction of the training steps of a round over which the learning rate increases from 0.",
-        lower=0,
-        upper=1,
-        rules=[Needs("num_train_epochs")],
-    )
 
     @property
     def prunes_units(self):
@@ -109,7 +110,7 @@ class PruneModelSettings(FineTunedSettings):
     @property
     def step(self):
         """StepSettings of the fine-tuning."""
-        return StepSettings(mixed_precision=self.mixed_precision)
+        return StepSettings(**self.precision.values())
 
     def check_files(self):
         """See Settings.
@@ -136,8 +137,7 @@ class PruneModelSettings(FineTunedSettings):
     def choose_tuning(self):
         """See FineTunedSettings."""
         return TuningSettings(
-            do_eval=True,
-            learning_rate=self.learning_rate,
-            warmup_proportion=self.warmup_proportion,
-            num_train_epochs=self.num_train_epochs or TuningSettings().num_train_epochs,
+            learning_rate=self.schedule.learning_rate,
+            warmup_proportion=self.schedule.warmup_proportion,
+            num_train_epochs=self.schedule.num_train_epochs or TuningSettings.num_train_epochs,
         )

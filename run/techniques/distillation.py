@@ -11,7 +11,7 @@ import tensorflow as tf
 from bert_tf import files
 from bert_tf.checkpoints import ModelDirectory, load_pretrained, open_checkpoint
 from bert_tf.cli.run_state import fingerprint
-from bert_tf.cli.script import to_flag_names
+from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.layers import Projection, WeightInitializer
@@ -219,11 +219,7 @@ class TaskDistillation(Distillation):
         """
         if self._deletes_outputs and self._outputs_path:
             files.at(self._folder).remove_tree()
-            print(
-                to_flag_names(
-                    f"{self._folder}: deleted the teacher outputs; set `cache_dir` to keep them"
-                )
-            )
+            announce(f"{self._folder}: deleted the teacher outputs; set `cache_dir` to keep them")
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""

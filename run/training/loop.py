@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import sys
 import time
 
 import tensorflow as tf
@@ -12,6 +11,7 @@ from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.checkpoints.training_run import find_latest_checkpoint
 from bert_tf.errors import InputError
+from bert_tf.notes import write_line
 from bert_tf.optimization import create_optimizer
 from run.training import clusters, logs, progress, strategies
 from run.training.checkpoints import BestWeights, CheckpointManager, find_not_finite
@@ -199,7 +199,7 @@ class Run:
                 adds_tokens=adds_tokens,
                 output_order=output_order,
             )
-            print(report, file=sys.stderr)
+            write_line(report)
             self.missing = report.missing
 
     @property

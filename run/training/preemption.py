@@ -4,7 +4,8 @@ Cluster managers send SIGTERM a few seconds before they take a machine away.
 """
 
 import signal
-import sys
+
+from bert_tf.notes import write_line
 
 
 class PreemptionExit(SystemExit):
@@ -16,9 +17,8 @@ class PreemptionExit(SystemExit):
     def announce(self, folder, step):
         """Prints how to resume a run that has saved its `step`."""
         name = signal.Signals(self.code - 128).name
-        print(
-            f"{folder}: stopped by {name} and saved at step {step}; run the same command to resume",
-            file=sys.stderr,
+        write_line(
+            f"{folder}: stopped by {name} and saved at step {step}; run the same command to resume"
         )
 
 

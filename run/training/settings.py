@@ -26,6 +26,16 @@ DTYPE_POLICIES = {
 
 
 @dataclasses.dataclass(frozen=True)
+class ActionSettings(Settings):
+    """What a job does with a model."""
+
+    do_train: bool = setting(False, "Train the model.", changeable=None)
+    do_eval: bool = setting(
+        False, "Evaluate the model, after training if --do_train is set.", changeable=None
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class TrainingSettings(Settings):
     """Training: batches, checkpoints, and seed."""
 
@@ -75,18 +85,9 @@ class TrainingSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class StepSettings(Settings):
-    """Computation of a training step."""
+class PrecisionSettings(Settings):
+    """Type of the computations."""
 
-    rare: ClassVar = True
-
-    accumulate_steps: int = setting(
-        1,
-        "Gradient accumulation: number of micro-batches that each replica processes per update, "
-        "to save memory. The update is the same as for the entire batch.",
-        lower=1,
-        changeable=True,
-    )
     mixed_precision: str = setting(
         "float32",
         "Type of the computations; weights, updates, normalization, and losses remain float32. "
@@ -94,18 +95,6 @@ class StepSettings(Settings):
         "Ampere and newer). bfloat16: for TPUs, newer GPUs, and CPUs with instructions for it "
         "(avx512_bf16, amx_bf16). float16: for older GPUs, with loss scaling against underflow.",
         choices=DTYPE_POLICIES,
-        changeable=True,
-    )
-    jit_compile: bool = setting(
-        False,
-        "Compile the forward and backward pass with XLA. This also computes padding, since XLA "
-        "requires fixed shapes. TPUs always compile.",
-        changeable=True,
-    )
-    recompute_activations: bool = setting(
-        False,
-        "Activation checkpointing: keep only the output of each layer for the backward pass, and "
-        "recompute its activations. Saves memory for about a third more computation.",
         changeable=True,
     )
 
@@ -121,16 +110,65 @@ class StepSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class OptimizerSettings(Settings):
+class StepSettings(PrecisionSettings):
+    """Computation of a training step."""
+
+    rare: ClassVar = True
+
+    accumulate_steps: int = setting(
+        1,
+        "Gradient accumulation: number of micro-batches that each replica processes per update, "
+        "to save memory. The update is the same as for the entire batch.",
+        lower=1,
+        changeable=True,
+    )
+    jit_compile: bool = setting(
+        False,
+        "Compile the forward and backward pass with XLA. This also computes padding, since XLA "
+        "requires fixed shapes. TPUs always compile.",
+        changeable=True,
+    )
+    recompute_activations: bool = setting(
+        False,
+        "Activation checkpointing: keep only the output of each layer for the backward pass, and "
+        "recompute its activations. Saves memory for about a third more computation.",
+        changeable=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class LearningRateSettings(Settings):
+    """Learning rate."""
+
+    learning_rate: float = setting(
+        5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ScheduleSettings(LearningRateSettings):
+    """Schedule of a training in epochs."""
+
+    num_train_epochs: float = setting(
+        3.0, "Number of training epochs.", lower=0, most=MAX_EPOCHS, changeable=True
+    )
+    warmup_proportion: float = setting(
+        0.1,
+        "Fraction of the training steps over which the learning rate increases from 0.",
+        lower=0,
+        upper=1,
+        changeable=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerSettings(LearningRateSettings):
     """Optimizer, which `bert_tf.optimization` creates.
 
     Those after the learning rate are flags of pre-training. Fine-tuning leaves them as in the
     original BERT.
     """
 
-    learning_rate: float = setting(
-        5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True
-    )
     optimizer: str = setting(
         "adamw",
         "adamw: the original BERT's optimizer, for batch sizes up to about a thousand. lamb: for "
@@ -191,7 +229,7 @@ class DeviceSettings(Settings):
         """Yields a note for each obsolete flag of the original BERT that was set."""
         for field, value in self.fields():
             if field.name in OBSOLETE and value != field.default:
-                yield f"note: --{field.name}: obsolete and ignored (see --help)"
+                yield f"--{field.name}: obsolete and ignored (see --help)"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,8 +29,8 @@ def make_strategy(devices, mixed_precision="float32"):
 
     If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications.
 
-    Prints a note about each obsolete flag, and to standard error if the machine has a GPU that
-    TensorFlow does not see. With several workers, TensorFlow waits until all of them have started.
+    Notes on standard error name each obsolete flag, and say why TensorFlow does not see a GPU of
+    the machine. With several workers, TensorFlow waits until all of them have started.
 
     Returns:
       tf.distribute.Strategy.
@@ -39,7 +39,7 @@ def make_strategy(devices, mixed_precision="float32"):
       InputError: If there is no TPU, or if TF_CONFIG is invalid.
     """
     for note in devices.notes():
-        print(note)
+        notes.tell(note)
     name = devices.strategy_name
     if name == CPU_STRATEGY:
         tf.config.set_logical_device_configuration(
@@ -56,11 +56,7 @@ def make_strategy(devices, mixed_precision="float32"):
             others = ", ".join(
                 f"{task} at {address}" for task, address in tasks.items() if task != own
             )
-            print(
-                f"{own} at {tasks[own]}: waiting for {others or 'no other worker'}",
-                file=sys.stderr,
-                flush=True,
-            )
+            notes.write_line(f"{own} at {tasks[own]}: waiting for {others or 'no other worker'}")
             starting = clusters.end_on_signals()
         else:
             notes.tell(f"{clusters.VARIABLE} has no cluster, so this process is the only worker")

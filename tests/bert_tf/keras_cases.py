@@ -5,6 +5,7 @@ All models read the same features.
 
 import dataclasses
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf import fast, losses, models, optimization
@@ -83,3 +84,10 @@ OBJECTS = {
     ),
     "Lamb": optimization.create_optimizer(1e-3, 100, 10, "lamb", clip_norm=2.0, beta_2=0.99),
 }
+
+
+def randomize(layer):
+    """Assigns random weights, also to biases and normalization."""
+    generator = np.random.default_rng(5)
+    for variable in layer.weights:
+        variable.assign(generator.normal(scale=0.3, size=variable.shape))

@@ -113,7 +113,7 @@ def test_only_the_kind_in_use_is_imported():
         "import sys\nfrom data_prep.tasks import DATA\nDATA['classifier']\nprint(*sys.modules)"
     )
     assert "data_prep.tasks.classifier" in loaded
-    assert not {"data_prep.tasks.conll", "data_prep.tasks.squad"} & loaded
+    assert not {"data_prep.datasets.conll", "data_prep.tasks.squad"} & loaded
 
 
 def test_the_package_imports_names_on_first_use():

@@ -15,7 +15,7 @@ from bert_tf import fast, models
 from bert_tf.optimization import create_optimizer
 from tests import scripts
 from tests.bert_tf import keras_cases
-from tests.bert_tf.test_keras_harness import randomize
+from tests.bert_tf.keras_cases import randomize
 
 pytestmark = pytest.mark.extra_large
 

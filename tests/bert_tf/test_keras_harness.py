@@ -13,14 +13,7 @@ from bert_tf.fast import CastWeights
 from bert_tf.layers.hooks import Hook, attach, detach
 from bert_tf.optimization import create_optimizer
 from bert_tf.techniques import lora
-from tests.bert_tf.keras_cases import CONFIG, FEATURES, MODELS, OBJECTS, call
-
-
-def randomize(layer):
-    """Assigns random weights, also to biases and normalization."""
-    generator = np.random.default_rng(5)
-    for variable in layer.weights:
-        variable.assign(generator.normal(scale=0.3, size=variable.shape))
+from tests.bert_tf.keras_cases import CONFIG, FEATURES, MODELS, OBJECTS, call, randomize
 
 
 def assert_equal(found, expected):

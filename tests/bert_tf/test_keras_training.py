@@ -36,7 +36,7 @@ SLOW_MACHINE = ("may run slowly", "is slow compared to the batch time")  # Messa
 
 
 @pytest.fixture(scope="module")
-def batches(tmp_path_factory):
+def text_pipeline(tmp_path_factory):
     """A tf.data pipeline of raw text: 10 batches of 8."""
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
     path.write_text("\n".join(VOCABULARY) + "\n")
@@ -90,9 +90,9 @@ def enter_scope(strategy):
     ],
 )
 def test_fit_evaluate_predict(
-    batches, two_replicas, tmp_path, caplog, *, is_distributed, dtype, make
+    text_pipeline, two_replicas, tmp_path, caplog, *, is_distributed, dtype, make
 ):
-    features = batches.map(lambda features, labels: features)
+    features = text_pipeline.map(lambda features, labels: features)
     with enter_scope(two_replicas if is_distributed else None):
         model = make(dtype)
         model(next(iter(features)))  # Creates the weights of a subclass's own layer.
@@ -113,21 +113,21 @@ def test_fit_evaluate_predict(
         tf_keras.callbacks.TensorBoard(str(tmp_path / "logs")),
     ]
     history = model.fit(
-        batches,
-        validation_data=batches,
+        text_pipeline,
+        validation_data=text_pipeline,
         epochs=3,
         class_weight={0: 1.0, 1: 2.0},
         verbose=0,
         callbacks=callbacks,
     ).history
     assert history["loss"][-1] < history["loss"][0] / 2
-    assert model.evaluate(batches, verbose=0, return_dict=True)["accuracy"] > 0.9
+    assert model.evaluate(text_pipeline, verbose=0, return_dict=True)["accuracy"] > 0.9
     assert model.predict(features, verbose=0)["logits"].shape == (80, 2)
     assert list(tmp_path.glob("logs/*"))
     best = tf_keras.models.load_model(
         tmp_path / "best.keras", custom_objects={"Subclassed": Subclassed}
     )
-    assert best.evaluate(batches, verbose=0, return_dict=True)["loss"] == pytest.approx(
+    assert best.evaluate(text_pipeline, verbose=0, return_dict=True)["loss"] == pytest.approx(
         min(history["val_loss"]), rel=1e-5 if dtype is None else 0.05
     )
     assert int(best.optimizer.iterations) == 10 * (1 + int(np.argmin(history["val_loss"])))
@@ -149,12 +149,12 @@ class Interruption(tf_keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-def test_a_resumed_fit_is_bit_identical(batches, tmp_path):
+def test_a_resumed_fit_is_bit_identical(text_pipeline, tmp_path):
     def train(folder, *callbacks):
         model = make_classifier()
         model.compile(create_optimizer(0.003, 60, 5), LOSS)
         return model, model.fit(
-            batches,
+            text_pipeline,
             epochs=5,
             verbose=0,
             callbacks=[*callbacks, tf_keras.callbacks.BackupAndRestore(str(tmp_path / folder))],

@@ -12,6 +12,7 @@ from bert_tf.fast import PackedDropout
 from bert_tf.layers import LayerNorm, Projection, WeightInitializer
 from tests.bert_tf.keras_cases import CONFIG, FEATURES, LABELS, B, H, P, V
 from tests.encoders import make_encoder, make_features
+from tests.errors import rejects
 from tests.numpy_lstm import bidirectional
 
 
@@ -61,10 +62,7 @@ def test_eager_calls_check_ids(options, name, value, message):
     ],
 )
 def test_other_features(make, invalid):
-    with pytest.raises(
-        InputError,
-        match=r"^`features` must be a dict of input_ids, input_mask, segment_ids; BertTok",
-    ):
+    with rejects("features", "must be a dict of input_ids, input_mask, segment_ids; BertTok"):
         make(CONFIG)(invalid)
 
 

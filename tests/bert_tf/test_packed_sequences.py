@@ -22,7 +22,7 @@ MASKS = (1, 3, 2, 1, 4, 2, 1)  # of each sequence
 
 
 @pytest.fixture(scope="module")
-def batches():
+def separate_and_packed():
     """The features of the seven sequences in separate rows, and packed."""
     rng = np.random.default_rng(7)
     sequences = []
@@ -85,8 +85,8 @@ def pack(sequences, packs):
         {"layer": "einsum", "one_hot": True, "last_where_read": True},
     ],
 )
-def test_losses_and_gradients(reference_config, batches, options, label):
-    separate, packed = batches
+def test_losses_and_gradients(reference_config, separate_and_packed, options, label):
+    separate, packed = separate_and_packed
     config = dataclasses.replace(
         reference_config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )

@@ -25,7 +25,7 @@ def encode(toy_tokenizer):
 
 
 @pytest.fixture(scope="module")
-def trained(toy_tokenizer):
+def trained_classifier(toy_tokenizer):
     """A classifier of three labels, trained by `fit` with a loss of this project."""
     model = models.BertClassifier(make_encoder(toy_servables.CONFIG, seed=3), 3)
     model.compile(bert_tf.create_optimizer(1e-2, 6, 1), loss=losses.classification_loss)
@@ -38,16 +38,16 @@ def trained(toy_tokenizer):
 
 
 @pytest.fixture(scope="module")
-def saved(trained, toy_tokenizer, tmp_path_factory):
+def saved_path(trained_classifier, toy_tokenizer, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "reviews"
-    trained.save_pretrained(path, toy_tokenizer, labels=["x", "y", "z"])
+    trained_classifier.save_pretrained(path, toy_tokenizer, labels=["x", "y", "z"])
     return path
 
 
-def test_load_predicts_what_the_model_predicts(trained, saved, toy_tokenizer):
-    loaded = bert_tf.load(saved)
+def test_load_predicts_what_the_model_predicts(trained_classifier, saved_path, toy_tokenizer):
+    loaded = bert_tf.load(saved_path)
     assert (loaded.kind, loaded.labels, loaded.inputs) == ("classifier", ("x", "y", "z"), ("text",))
-    expected = tf.nn.softmax(trained(encode(toy_tokenizer))["logits"])
+    expected = tf.nn.softmax(trained_classifier(encode(toy_tokenizer))["logits"])
     np.testing.assert_allclose(loaded(text=TEXTS)["probabilities"], expected, rtol=0, atol=1e-6)
 
 
@@ -61,8 +61,8 @@ def test_load_predicts_what_the_model_predicts(trained, saved, toy_tokenizer):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class, arguments):
-    encoder = models.BertEncoder.from_pretrained(saved, fast=False)
+def test_every_model_from_an_encoder(saved_path, toy_tokenizer, tmp_path, model_class, arguments):
+    encoder = models.BertEncoder.from_pretrained(saved_path, fast=False)
     assert type(encoder) is models.BertEncoder
     encoder.save_pretrained(tmp_path / "encoder", toy_tokenizer)
     with warnings.catch_warnings(record=True) as caught:
@@ -94,9 +94,9 @@ def test_every_model_from_an_encoder(saved, toy_tokenizer, tmp_path, model_class
     ],
 )
 def test_windows_belong_to_classifiers_of_long_texts(
-    saved, toy_tokenizer, tmp_path, model_class, sizes, message
+    saved_path, toy_tokenizer, tmp_path, model_class, sizes, message
 ):
-    model = model_class(models.BertEncoder.from_pretrained(saved), 3)
+    model = model_class(models.BertEncoder.from_pretrained(saved_path), 3)
     with pytest.raises(
         InputError,
         match=f"`window_stride` and `max_windows` are {message} a BertLongTextClassifier",
@@ -126,15 +126,15 @@ def test_the_loss_of_compile_is_the_loss_of_the_project(toy_tokenizer):
         custom.fit(tf.zeros([2, 3]), tf.zeros([2, 1]), verbose=0)
 
 
-def test_another_number_of_labels(saved):
+def test_another_number_of_labels(saved_path):
     with pytest.warns(
         UserWarning, match="has the head of another number of outputs; only its encoder is loaded"
     ):
-        assert models.BertClassifier.from_pretrained(saved, num_labels=2).num_labels == 2
+        assert models.BertClassifier.from_pretrained(saved_path, num_labels=2).num_labels == 2
 
 
-def test_xla_requires_static_shapes(saved, toy_tokenizer):
-    model = models.BertClassifier.from_pretrained(saved)
+def test_xla_requires_static_shapes(saved_path, toy_tokenizer):
+    model = models.BertClassifier.from_pretrained(saved_path)
     model.compile(loss=losses.classification_loss, jit_compile=True)
     with pytest.raises(
         Exception, match=r"`jit_compile` cannot be used .*; create the model with `fast=False`"
@@ -142,22 +142,24 @@ def test_xla_requires_static_shapes(saved, toy_tokenizer):
         model.fit(encode(toy_tokenizer), tf.constant([0, 1, 2, 1]), verbose=0)
 
 
-def test_rejected_directories_and_arguments(trained, saved, toy_tokenizer, tmp_path):
+def test_rejected_directories_and_arguments(
+    trained_classifier, saved_path, toy_tokenizer, tmp_path
+):
     with pytest.raises(
         InputError, match=r"`num_labels` is required: .* is not a fine-tuned token_classifier"
     ):
-        models.BertTokenClassifier.from_pretrained(saved)
+        models.BertTokenClassifier.from_pretrained(saved_path)
     for public_class in (models.BertEncoder, bert_tf.BertTokenizer):
         with pytest.raises(
             InputError, match="`path`=bert-base-cased: does not exist; to download a model: hf "
         ):
             public_class.from_pretrained("bert-base-cased")
     with pytest.raises(InputError, match="`labels` has 2 names, but the model has 3 outputs"):
-        trained.save_pretrained(tmp_path / "other", toy_tokenizer, labels=["x", "y"])
+        trained_classifier.save_pretrained(tmp_path / "other", toy_tokenizer, labels=["x", "y"])
     with pytest.raises(
         InputError, match="`doc_stride`=8: cannot be used: a classifier does not have it"
     ):
-        trained.save_pretrained(tmp_path / "other", toy_tokenizer, doc_stride=8)
+        trained_classifier.save_pretrained(tmp_path / "other", toy_tokenizer, doc_stride=8)
     small = models.BertEncoder(BertConfig(5, 8, 1, 2, 12, max_position_embeddings=16))
     with pytest.raises(InputError, match="vocabulary entries, but the model has 5"):
         small.save_pretrained(tmp_path / "other", toy_tokenizer)
@@ -167,8 +169,8 @@ def test_rejected_directories_and_arguments(trained, saved, toy_tokenizer, tmp_p
     with pytest.raises(
         InputError, match=r"contains another model \(checkpoint\); choose another directory"
     ):
-        trained.save_pretrained(tmp_path / "run", toy_tokenizer)
-    assert checkpoints.ModelDirectory.open(saved).weights_path
+        trained_classifier.save_pretrained(tmp_path / "run", toy_tokenizer)
+    assert checkpoints.ModelDirectory.open(saved_path).weights_path
 
 
 def test_the_fast_encoder_must_be_imported(reference, monkeypatch):

@@ -27,7 +27,7 @@ LOSSES = {"pretrain": losses.pretraining_loss, "classify": losses.classification
 
 
 @pytest.fixture(scope="module")
-def batches(reference_batches):
+def feature_list(reference_batches):
     """25 dicts of features."""
     arrays = {
         "label_ids" if name == "labels" else name: values
@@ -40,12 +40,12 @@ def batches(reference_batches):
 
 
 @pytest.mark.parametrize("one_hot", [False, True])
-def test_pretraining_forward(reference, reference_config, batches, reference_numbers, one_hot):
+def test_pretraining_forward(reference, reference_config, feature_list, reference_numbers, one_hot):
     model = models.BertPretrainer(make_encoder(reference_config, one_hot=one_hot))
     load_pretrained(model, str(reference / "pretrain_init.ckpt"))
-    encoded = model.encoder(batches[0])
-    outputs = model(batches[0])
-    loss = losses.pretraining_loss(outputs, batches[0])
+    encoded = model.encoder(feature_list[0])
+    outputs = model(feature_list[0])
+    loss = losses.pretraining_loss(outputs, feature_list[0])
     found = {
         "embedding_output": encoded["embedding_output"],
         "layer_0": encoded["encoder_outputs"][0],
@@ -66,12 +66,12 @@ def test_pretraining_forward(reference, reference_config, batches, reference_num
         )
 
 
-def test_classifier_forward(reference, reference_config, batches, reference_numbers):
+def test_classifier_forward(reference, reference_config, feature_list, reference_numbers):
     with tf.name_scope("ignored"):
         model = models.BertClassifier(reference_config, 3)
     assert load_pretrained(model, str(reference / "classify_init.ckpt")).missing == ()
     np.testing.assert_allclose(
-        model(batches[0])["logits"],
+        model(feature_list[0])["logits"],
         reference_numbers("classify")["forward/logits"],
         rtol=0,
         atol=ACTIVATIONS,
@@ -82,7 +82,14 @@ def test_classifier_forward(reference, reference_config, batches, reference_numb
 @pytest.mark.parametrize("options", [{}, CPU_OPTIONS], ids=["plain", "cpu"])
 @pytest.mark.parametrize("kind", MAKE)
 def test_training(
-    reference, reference_config, batches, reference_schedule, reference_numbers, *, kind, options
+    reference,
+    reference_config,
+    feature_list,
+    reference_schedule,
+    reference_numbers,
+    *,
+    kind,
+    options,
 ):
     model = MAKE[kind](make_encoder(reference_config, **options))
     load_pretrained(model, str(reference / f"{kind}_init.ckpt"))
@@ -97,7 +104,9 @@ def test_training(
         return loss
 
     expected = reference_numbers(kind)
-    np.testing.assert_allclose([step(batch) for batch in batches], expected["loss"], rtol=RELATIVE)
+    np.testing.assert_allclose(
+        [step(batch) for batch in feature_list], expected["loss"], rtol=RELATIVE
+    )
     names = json.loads((reference / f"{kind}_variables.json").read_text())
     tensors = {name: tensor.read() for name, tensor in model_tensors(model).items()}
     assert set(tensors) == set(names)

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from data_prep.processes import WAITING, map_in_processes
+from tests.data_prep.worker_processes import is_alive, wait_until_dead
 
 pytestmark = pytest.mark.large
 
@@ -34,23 +35,6 @@ def meet(_, folder):
     while len(os.listdir(folder)) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     return os.getpid()
-
-
-def is_alive(process):
-    """Returns whether a process runs; one that has ended does not, even before its parent waits."""
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_until_dead(workers):
-    """Waits up to 20 s; returns whether all processes have ended."""
-    deadline = time.monotonic() + 20
-    while any(map(is_alive, workers)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not any(map(is_alive, workers))
 
 
 def test_results_and_items_in_advance():

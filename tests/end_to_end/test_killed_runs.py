@@ -4,7 +4,6 @@ tests/robustness/soak kills all other jobs.
 """
 
 import contextlib
-import json
 import pathlib
 import re
 import signal
@@ -14,6 +13,7 @@ import time
 import pytest
 
 from tests import scripts
+from tests.clusters import start_workers
 from tests.end_to_end.toy_files import VOCABULARY, assert_same_tensors, read_results
 
 pytestmark = pytest.mark.extra_large
@@ -113,34 +113,6 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
     assert "--output_dir=searched: contains a search; set --search to resume it" in scripts.fail(
         "run.run_classifier", words_folder, **FINE_TUNING, output_dir="searched"
     )
-
-
-def start_workers(stack, folder, command, count=2):
-    """Starts the first `count` workers of a cluster of two.
-
-    Returns the addresses and the processes.
-    """
-    with contextlib.ExitStack() as ports:
-        sockets = [ports.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
-        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-    return addresses, [
-        stack.enter_context(
-            scripts.Process(
-                command,
-                folder,
-                environment={
-                    "TF_CONFIG": json.dumps(
-                        {
-                            "cluster": {"worker": addresses},
-                            "task": {"type": "worker", "index": index},
-                        }
-                    ),
-                    "TMPDIR": str(folder),
-                },
-            )
-        )
-        for index in range(count)
-    ]
 
 
 @pytest.mark.timeout(240)  # Two processes must find each other.

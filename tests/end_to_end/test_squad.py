@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(folder):
+def training_process(folder):
     """A run in trained/; returns the process that trained it."""
     done = scripts.run_script(
         "run.run_squad",
@@ -60,7 +60,7 @@ def read_json(folder, name):
     return json.loads((folder / name).read_text())
 
 
-def test_task_is_learned_and_its_files_are_written(folder, trained):
+def test_task_is_learned_and_its_files_are_written(folder, training_process):
     output = folder / "trained"
     results = read_results(output / "eval_results.txt")
     predictions, null_odds, nbest = (
@@ -94,12 +94,12 @@ def test_task_is_learned_and_its_files_are_written(folder, trained):
     ]
     assert (
         "train.json: 1 questions are skipped, because their answer is not at its answer_start"
-        in trained.stderr
+        in training_process.stderr
     )
-    assert "1 questions are truncated to --max_query_length=5 tokens" in trained.stderr
+    assert "1 questions are truncated to --max_query_length=5 tokens" in training_process.stderr
 
 
-def test_predictions_with_a_known_threshold(folder, trained):
+def test_predictions_with_a_known_threshold(folder, training_process):
     """Questions without answers are not evaluated.
 
     Batches contain padding, and the last one is not full.
@@ -129,7 +129,7 @@ def test_predictions_with_a_known_threshold(folder, trained):
     assert sum(old[question] == new[question] for question in old) >= 38
 
 
-@pytest.mark.usefixtures("trained")
+@pytest.mark.usefixtures("training_process")
 def test_ensembles(folder):
     """Two equal runs answer like one of them."""
     flags = {

@@ -5,6 +5,7 @@ the settings and of bert_tf.cli show each rejection in detail, and that of value
 and of missing flags, which docs/reference.md lists.
 """
 
+import dataclasses
 import importlib
 import os
 import re
@@ -35,20 +36,54 @@ OPENED_LATER = {
     "fill_mask": {"model"},  # It cannot be combined with --init_checkpoint.
     "answer": {"model"},
 }
-OUTPUTS = (  # command, its output flag, additional flags, inputs that the output must not overwrite
-    ("create_pretraining_data", "output_file", {}, ("text.txt", "vocab.txt")),
-    ("learn_vocab", "vocab_file", {}, ("text.txt",)),
-    (
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """An output of a script.
+
+    Attributes:
+      command: str. Name of the script.
+      flag: str. Name of the flag of the output.
+      inputs: Tuple of str. Paths that the output must not overwrite.
+      flags: Dict of flags of the script that differ from COMMANDS.
+    """
+
+    command: str
+    flag: str
+    inputs: tuple
+    flags: dict = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rejected:
+    """A command that is rejected.
+
+    Attributes:
+      command: str. Name of the script.
+      flags: Dict of flags of the script that differ from COMMANDS.
+      message: str. Part of the message.
+    """
+
+    command: str
+    flags: dict
+    message: str
+
+
+OUTPUTS = (
+    Output("create_pretraining_data", flag="output_file", inputs=("text.txt", "vocab.txt")),
+    Output("learn_vocab", flag="vocab_file", inputs=("text.txt",)),
+    Output(
         "learn_vocab",
-        "vocab_file",
-        {"initial_vocab": "vocab.txt", "vocab_size": None},
-        ("vocab.txt",),
+        flag="vocab_file",
+        flags={"initial_vocab": "vocab.txt", "vocab_size": None},
+        inputs=("vocab.txt",),
     ),
-    (
+    Output(
         "extract_features",
-        "output_file",
-        {"vocab_file": "vocab.txt"},
-        (
+        flag="output_file",
+        flags={"vocab_file": "vocab.txt"},
+        inputs=(
             "text.txt",
             "vocab.txt",
             "model/bert_config.json",
@@ -56,85 +91,88 @@ OUTPUTS = (  # command, its output flag, additional flags, inputs that the outpu
             "model/bert_model.ckpt.index",
         ),
     ),
-    (
+    Output(
         "predict",
-        "output_file",
-        {"vocab_file": "vocab.txt"},
-        ("text.txt", "vocab.txt", "tuned/task.json", "tuned/checkpoint"),
+        flag="output_file",
+        flags={"vocab_file": "vocab.txt"},
+        inputs=("text.txt", "vocab.txt", "tuned/task.json", "tuned/checkpoint"),
     ),
-    (
+    Output(
         "evaluate_models",
-        "output_file",
-        {},
-        ("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json"),
+        flag="output_file",
+        inputs=("own/dev.tsv", "served/1/saved_model.pb", "tuned/run.json"),
     ),
-    (
+    Output(
         "attention_report",
-        "output_file",
-        {"vocab_file": "vocab.txt"},
-        ("vocab.txt", "model/bert_config.json"),
+        flag="output_file",
+        flags={"vocab_file": "vocab.txt"},
+        inputs=("vocab.txt", "model/bert_config.json"),
     ),
 )
-# Command, flags, part of the message; rules that settings declare are in docs/reference.md.
+# Rules that settings declare are in docs/reference.md.
 REJECTED = (
-    (
+    Rejected(
         "answer",
         {"init_checkpoint": None, "model": "served", "doc_stride": 9},
         "`doc_stride`=9: has no effect",
     ),
-    (
+    Rejected(
         "answer",
         {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": 9},
         "`max_seq_length`=9: has no",
     ),
-    (
+    Rejected(
         "fill_mask",
         {"init_checkpoint": None, "model": "served", "vocab_file": "vocab.txt"},
         "`vocab_file`=vocab",
     ),
-    ("fill_mask", {"max_seq_length": 99}, "`max_seq_length`=99"),
-    (
+    Rejected("fill_mask", {"max_seq_length": 99}, "`max_seq_length`=99"),
+    Rejected(
         "predict",
         {"model": "served", "max_seq_length": None, "do_lower_case": False},
         "`do_lower_case`=False: has no",
     ),
-    (
+    Rejected(
         "predict",
         {"model": "served", "bert_config_file": "bert_config.json"},
         "`bert_config_file`=bert_config.json:",
     ),
-    (
+    Rejected(
         "predict",
         {"model": "served", "task": "classifier"},
         "`task`=classifier: has no effect with `model`=served",
     ),
-    (
+    Rejected(
         "predict",
         {"model": "served", "top_k": 3},
         "`top_k`=3: has no effect with `model`=served, whose settings are ",
     ),
     *(
-        (command, {"top_k": 3}, "`top_k`=3: has no effect on models of kind classifier; omit it")
+        Rejected(
+            command, {"top_k": 3}, "`top_k`=3: has no effect on models of kind classifier; omit it"
+        )
         for command in ("predict", "export_saved_model")
     ),
-    (
+    Rejected(
         "export_saved_model",
         {"task": "encoder", "multi_label": True},
         "`multi_label`=True: has no effect on models of ",
     ),
-    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: requires `with_litert` or"),
-    (
+    Rejected(
+        "export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: requires `with_litert` or"
+    ),
+    Rejected(
         "create_pretraining_data",
         {"mask_fraction": 0.95},
         "`mask_fraction`=0.95: must be at most 1 together with `rand",
     ),
-    (
+    Rejected(
         "create_pretraining_data",
         {"masking": "dynamic", "do_whole_word_mask": True},
         "`do_whole_word_mask`=True: "
         "has no effect with `masking`=dynamic, whose records contain no masks; set it for",
     ),
-    (
+    Rejected(
         "run_pretraining",
         {
             "recipe": "original",
@@ -144,34 +182,34 @@ REJECTED = (
         },
         "`max_seq_length`=32: has no effect with `phases`; omit it",
     ),
-    (
+    Rejected(
         "prune_model",
         {"keep_heads": 1.0, "num_train_epochs": 1},
         "nothing to prune; set `keep_heads`, `keep_n",
     ),
-    ("extract_features", {"layers": "first"}, "`layers`=first: "),
-    (
+    Rejected("extract_features", {"layers": "first"}, "`layers`=first: "),
+    Rejected(
         "run_pretraining",
         {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"},
         "`output_dir`=texts: would be",
     ),
-    (
+    Rejected(
         "run_pretraining",
         {"eval_input_file": "texts", "output_dir": "texts"},
         "`output_dir`=texts: would be",
     ),
-    (
+    Rejected(
         "run_multiple_choice",
         {"data_format": "race", "train_file": "race", "output_dir": "race/out"},
         "`output_dir`=race/out: would be",
     ),
-    (
+    Rejected(
         "analyze_attention",
         {"output_dir": "model"},
         "`output_dir`=model: would overwrite `init_checkpoint`",
     ),
     *(
-        (
+        Rejected(
             command,
             {"output_dir": "text.txt"},
             "`output_dir`=text.txt: must be a directory, but is a file",
@@ -203,9 +241,9 @@ def get_error(command, changes):
     return message
 
 
-@pytest.mark.parametrize(("command", "changes", "message"), REJECTED)
-def test_contradictions_and_unusable_places(command, changes, message):
-    assert message in get_error(command, changes)
+@pytest.mark.parametrize("case", REJECTED, ids=lambda case: f"{case.command}: {case.message}")
+def test_contradictions_and_unusable_paths(case):
+    assert case.message in get_error(case.command, case.flags)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -222,23 +260,22 @@ def test_missing_inputs(command):
     assert accepted == OPENED_LATER.get(command, set())
 
 
-@pytest.mark.parametrize(("command", "output", "flags", "inputs"), OUTPUTS)
-def test_outputs_that_would_overwrite_something(tmp_path, command, output, flags, inputs):
-    ending = os.path.splitext(inputs[0])[1]
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: f"{output.command}: {output.flag}")
+def test_outputs_that_would_overwrite_something(tmp_path, output):
+    ending = os.path.splitext(output.inputs[0])[1]
     pipe, dangling, link = (tmp_path / f"{name}{ending}" for name in ("pipe", "dangling", "link"))
     os.mkfifo(pipe)
     dangling.symlink_to("nowhere")
-    link.symlink_to(os.path.abspath(inputs[-1]))
+    link.symlink_to(os.path.abspath(output.inputs[-1]))
     expected = {
         pipe: "is not a regular file",
         dangling: "is a symbolic link to nowhere",
         link: "would overwrite ",
         "empty": "must be a file, but is a directory",
-        **{f"./{path}": "" for path in inputs},
+        **{f"./{path}": "" for path in output.inputs},
     }
-    if command != "create_pretraining_data":  # It creates directories.
+    if output.command != "create_pretraining_data":  # It creates directories.
         expected["none/new.tsv"] = "the directory none does not exist"
     for path, message in expected.items():
-        assert get_error(command, {**flags, output: path}).startswith(
-            f"`{output}`={path}: {message}"
-        ), path
+        error = get_error(output.command, {**output.flags, output.flag: path})
+        assert error.startswith(f"`{output.flag}`={path}: {message}"), path

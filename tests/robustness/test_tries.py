@@ -3,6 +3,7 @@
 No file is lost. The scripts run in this process. Tests of each reader show its messages in detail.
 """
 
+import dataclasses
 import io
 import json
 import re
@@ -62,119 +63,189 @@ SAFETENSORS = (
     + b"x" * 64,
 )
 RESUMED = {"output_dir": "tuned", "init_checkpoint": None}
-FILES = (  # command, flags, file, its contents, part of the message: None for the path of the file
-    ("run_pretraining", {}, "bert_config.json", (b"\xff\xfe", DEEP), None),
-    (
+
+
+@dataclasses.dataclass(frozen=True)
+class InvalidFile:
+    """Contents of a file with which a script ends with a message.
+
+    Attributes:
+      command: str. Name of the script.
+      file: str. Path of the file in the world.
+      contents: Tuple of str or bytes, each of which is tried.
+      flags: Dict of flags of the script that differ from COMMANDS.
+      message: str. Part of the message. Defaults to `file`.
+    """
+
+    command: str
+    file: str
+    contents: tuple
+    flags: dict = dataclasses.field(default_factory=dict)
+    message: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Try:
+    """A command and its result.
+
+    Attributes:
+      command, flags: See `InvalidFile`.
+      message: str. Part of the message, or of the output if the script succeeds.
+      files: Dict of the path of a file in the world to its content, str or bytes.
+      writes: str. Regular expression of the paths that the script writes. None if it must fail.
+    """
+
+    command: str
+    message: str
+    flags: dict = dataclasses.field(default_factory=dict)
+    files: dict = dataclasses.field(default_factory=dict)
+    writes: str | None = None
+
+
+INVALID_FILES = (
+    InvalidFile("run_pretraining", file="bert_config.json", contents=(b"\xff\xfe", DEEP)),
+    InvalidFile(
         "run_pretraining",
-        {"bert_config_file": "params.yaml"},
-        "params.yaml",
-        (DEEP, "a: [", "x: 2001-99-99", "3"),
-        None,
+        flags={"bert_config_file": "params.yaml"},
+        file="params.yaml",
+        contents=(DEEP, "a: [", "x: 2001-99-99", "3"),
     ),
-    ("run_pretraining", {}, "records.tfrecord", RECORDS, None),
-    ("inspect_records", {}, "records.tfrecord", RECORDS, None),
-    (
+    InvalidFile("run_pretraining", file="records.tfrecord", contents=RECORDS),
+    InvalidFile("inspect_records", file="records.tfrecord", contents=RECORDS),
+    InvalidFile(
         "create_pretraining_data",
-        {},
-        "vocab.txt",
-        ("", b"[PAD]\n\xe9\n", "\ufeff[PAD]\n", bytes(100), SPECIAL_TOKENS + "x" * 300),
-        "vocab.txt",
+        file="vocab.txt",
+        contents=("", b"[PAD]\n\xe9\n", "\ufeff[PAD]\n", bytes(100), SPECIAL_TOKENS + "x" * 300),
+        message="vocab.txt",
     ),
-    ("create_pretraining_data", {}, "text.txt", ("one document\n", "\n \n", ""), None),
-    (
+    InvalidFile(
+        "create_pretraining_data", file="text.txt", contents=("one document\n", "\n \n", "")
+    ),
+    InvalidFile(
         "create_pretraining_data",
-        {"input_file": "a.txt.gz"},
-        "a.txt.gz",
-        ("", b"x" * 99, b"\x1f\x8b" + bytes(50)),
-        None,
+        flags={"input_file": "a.txt.gz"},
+        file="a.txt.gz",
+        contents=("", b"x" * 99, b"\x1f\x8b" + bytes(50)),
     ),
-    (
+    InvalidFile(
         "split_sentences",
-        {},
-        "text.txt",
-        ("\n \n", "", '{"text": ""}\n', '{"text": "a"}\n{"a": 3}\n', '{"body": "a"}'),
-        None,
+        file="text.txt",
+        contents=("\n \n", "", '{"text": ""}\n', '{"text": "a"}\n{"a": 3}\n', '{"body": "a"}'),
     ),
-    ("split_sentences", {"format": "json"}, "text.txt", ("text\n", DEEP, bytes(50)), None),
-    (
+    InvalidFile(
         "split_sentences",
-        {"input_file": "a.txt.gz"},
-        "a.txt.gz",
-        ("", b"x" * 99, b"\x1f\x8b" + bytes(50)),
-        None,
+        flags={"format": "json"},
+        file="text.txt",
+        contents=("text\n", DEEP, bytes(50)),
     ),
-    ("run_classifier", {}, "own/train.tsv", TABLES, None),
-    (
+    InvalidFile(
+        "split_sentences",
+        flags={"input_file": "a.txt.gz"},
+        file="a.txt.gz",
+        contents=("", b"x" * 99, b"\x1f\x8b" + bytes(50)),
+    ),
+    InvalidFile("run_classifier", file="own/train.tsv", contents=TABLES),
+    InvalidFile(
         "run_squad",
-        {},
-        "squad.json",
-        (DEEP, '{"data": [{"paragraphs": [{"context": 3, "qas": []}]}]}'),
-        None,
+        file="squad.json",
+        contents=(DEEP, '{"data": [{"paragraphs": [{"context": 3, "qas": []}]}]}'),
     ),
-    (
+    InvalidFile(
         "run_multiple_choice",
-        {"data_format": "race", "train_file": "race"},
-        "race/1.json",
-        ('{"article": 3}',),
-        None,
+        flags={"data_format": "race", "train_file": "race"},
+        file="race/1.json",
+        contents=('{"article": 3}',),
     ),
-    ("run_multiple_choice", {}, "swag.csv", ("sent1,sent2,ending0,ending1\na,b,c,d\n",), None),
-    ("run_tagger", {}, "words.txt", WORDS, None),
-    (
+    InvalidFile(
+        "run_multiple_choice", file="swag.csv", contents=("sent1,sent2,ending0,ending1\na,b,c,d\n",)
+    ),
+    InvalidFile("run_tagger", file="words.txt", contents=WORDS),
+    InvalidFile(
         "run_tagger",
-        {"train_file": "a.conllu", "treebank_column": "upos"},
-        "a.conllu",
-        TREEBANKS[:3],
-        None,
+        flags={"train_file": "a.conllu", "treebank_column": "upos"},
+        file="a.conllu",
+        contents=TREEBANKS[:3],
     ),
-    ("analyze_attention", {"treebank": "a.conllu"}, "a.conllu", TREEBANKS, None),
-    (
+    InvalidFile(
+        "analyze_attention", flags={"treebank": "a.conllu"}, file="a.conllu", contents=TREEBANKS
+    ),
+    InvalidFile(
         "probe_layers",
-        {"train_file": "a.conllu", "dev_file": "a.conllu"},
-        "a.conllu",
-        TREEBANKS,
-        None,
+        flags={"train_file": "a.conllu", "dev_file": "a.conllu"},
+        file="a.conllu",
+        contents=TREEBANKS,
     ),
-    ("analyze_attention", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
-    (
+    InvalidFile(
+        "analyze_attention",
+        file="text.txt",
+        contents=("",),
+        message="--input_file=text.txt: contains no",
+    ),
+    InvalidFile(
         "predict",
-        {"model": "served", "input_file": "a.jsonl"},
-        "a.jsonl",
-        (DEEP,),
-        "a.jsonl:1: must be a JSON object",
+        flags={"model": "served", "input_file": "a.jsonl"},
+        file="a.jsonl",
+        contents=(DEEP,),
+        message="a.jsonl:1: must be a JSON object",
     ),
-    ("predict", {"model": "served"}, "text.txt", ("",), "--input_file=text.txt: contains no rows"),
+    InvalidFile(
+        "predict",
+        flags={"model": "served"},
+        file="text.txt",
+        contents=("",),
+        message="--input_file=text.txt: contains no rows",
+    ),
     *(
-        ("predict", {"model": "served"}, f"served/1/{name}", ("", b"x"), "served/1")
+        InvalidFile(
+            "predict",
+            flags={"model": "served"},
+            file=f"served/1/{name}",
+            contents=("", b"x"),
+            message="served/1",
+        )
         for name in (
             "saved_model.pb",
             "variables/variables.index",
             "variables/variables.data-00000-of-00001",
         )
     ),
-    (
+    InvalidFile(
         "fill_mask",
-        {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": None},
-        "m.tflite",
-        ARCHIVES,
-        None,
+        flags={"init_checkpoint": None, "model": "m.tflite", "max_seq_length": None},
+        file="m.tflite",
+        contents=ARCHIVES,
     ),
     *(
-        (command, {}, f"model/bert_model.ckpt.{part}", ("", b"x" * 500), "model/bert_model.ckpt")
+        InvalidFile(
+            command,
+            file=f"model/bert_model.ckpt.{part}",
+            contents=("", b"x" * 500),
+            message="model/bert_model.ckpt",
+        )
         for command in ("convert_checkpoint", "run_classifier")
         for part in ("index", "data-00000-of-00001")
     ),
-    (
+    InvalidFile(
         "convert_checkpoint",
-        {"input": "hf", "format": "tf1"},
-        "hf/model.safetensors",
-        SAFETENSORS,
-        None,
+        flags={"input": "hf", "format": "tf1"},
+        file="hf/model.safetensors",
+        contents=SAFETENSORS,
     ),
-    ("export_saved_model", {}, "tuned/task.json", TASK_FILES, None),
-    ("export_saved_model", {"labels_file": "labels.txt"}, "labels.txt", (b"\xff\n", ""), None),
+    InvalidFile("export_saved_model", file="tuned/task.json", contents=TASK_FILES),
+    InvalidFile(
+        "export_saved_model",
+        flags={"labels_file": "labels.txt"},
+        file="labels.txt",
+        contents=(b"\xff\n", ""),
+    ),
     *(
-        ("run_classifier", RESUMED, f"tuned/{name}", contents, "tuned")
+        InvalidFile(
+            "run_classifier",
+            flags=RESUMED,
+            file=f"tuned/{name}",
+            contents=contents,
+            message="tuned",
+        )
         for name, contents in (
             ("run.json", (b"\xff", '{"changeable": 3}')),
             ("task.json", ("[]",)),
@@ -185,33 +256,33 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
         )
     ),
     *(
-        (
+        InvalidFile(
             "probe_layers",
-            {name: path},
-            path,
-            ("a O\n",),
-            f"--output_dir=new: would overwrite --{name}={path}",
+            flags={name: path},
+            file=path,
+            contents=("a O\n",),
+            message=f"--output_dir=new: would overwrite --{name}={path}",
         )
         for name, path in (("train_file", "new/probes.tsv"), ("vocab_file", "new/probes.txt"))
     ),
-    (
+    InvalidFile(
         "run_squad",
-        {"train_file": "new/predictions.json", "predict_file": "new/predictions.json"},
-        "new/predictions.json",
-        ("{}",),
-        "--output_dir=new: would overwrite --train_file=new/predictions.json",
+        flags={"train_file": "new/predictions.json", "predict_file": "new/predictions.json"},
+        file="new/predictions.json",
+        contents=("{}",),
+        message="--output_dir=new: would overwrite --train_file=new/predictions.json",
     ),
-    (
+    InvalidFile(
         "run_tagger",
-        {"dev_file": "new/test_predictions.txt"},
-        "new/test_predictions.txt",
-        ("a O\n",),
-        "--output_dir=new: would overwrite --dev_file=new/test_predictions.txt",
+        flags={"dev_file": "new/test_predictions.txt"},
+        file="new/test_predictions.txt",
+        contents=("a O\n",),
+        message="--output_dir=new: would overwrite --dev_file=new/test_predictions.txt",
     ),
 )
-CONFLICTS = (  # command, flags, part of the message
+CONFLICTS = (
     *(
-        (command, {"output_dir": folder}, f"--output_dir={folder}")
+        Try(command, flags={"output_dir": folder}, message=f"--output_dir={folder}")
         for command in (
             "run_pretraining",
             "run_classifier",
@@ -221,12 +292,12 @@ CONFLICTS = (  # command, flags, part of the message
         )
         for folder in ("model", "hf")
     ),
-    ("run_classifier", {"output_dir": "text.txt/below"}, "text.txt/below"),
+    Try("run_classifier", flags={"output_dir": "text.txt/below"}, message="text.txt/below"),
     *(
-        (
+        Try(
             "run_distillation",
-            {"output_dir": folder, **flags},
-            f"--output_dir={folder}: contains a {message}",
+            flags={"output_dir": folder, **flags},
+            message=f"--output_dir={folder}: contains a {message}",
         )
         for folder, flags, message in (
             ("wide", {}, "model"),
@@ -235,49 +306,51 @@ CONFLICTS = (  # command, flags, part of the message
         )
     ),
     *(
-        (
+        Try(
             command,
-            {"bert_config_file": "bert_config.json", "init_checkpoint": "wide"},
-            "wide/bert_model.ckpt",
+            flags={"bert_config_file": "bert_config.json", "init_checkpoint": "wide"},
+            message="wide/bert_model.ckpt",
         )
         for command in ("run_pretraining", "run_classifier", "run_squad")
     ),
-    ("fill_mask", {"init_checkpoint": "tuned"}, "--init_checkpoint=tuned"),
-    (
+    Try("fill_mask", flags={"init_checkpoint": "tuned"}, message="--init_checkpoint=tuned"),
+    Try(
         "evaluate_models",
-        {"models": "span,served", "predict_file": "squad.json", "data_dir": None},
-        "--models=served: is a classifier",
+        flags={"models": "span,served", "predict_file": "squad.json", "data_dir": None},
+        message="--models=served: is a classifier",
     ),
-    ("evaluate_models", {"predict_file": "squad.json"}, "--predict_file=squad.json"),
-    ("run_classifier", {**RESUMED, "max_seq_length": 12}, "max_seq_length"),
-    ("run_classifier", {**RESUMED, "train_batch_size": 3}, "--train_batch_size"),
-    ("run_classifier", {**RESUMED, "do_lower_case": False}, "do_lower_case"),
-    (
-        "run_classifier",
-        {**RESUMED, "vocab_file": "other_vocab.txt"},
-        "--vocab_file=other_vocab.txt",
+    Try(
+        "evaluate_models", flags={"predict_file": "squad.json"}, message="--predict_file=squad.json"
     ),
-    (
+    Try("run_classifier", flags={**RESUMED, "max_seq_length": 12}, message="max_seq_length"),
+    Try("run_classifier", flags={**RESUMED, "train_batch_size": 3}, message="--train_batch_size"),
+    Try("run_classifier", flags={**RESUMED, "do_lower_case": False}, message="do_lower_case"),
+    Try(
         "run_classifier",
-        {**RESUMED, "bert_config_file": "wide/bert_config.json"},
-        "--output_dir=tuned",
+        flags={**RESUMED, "vocab_file": "other_vocab.txt"},
+        message="--vocab_file=other_vocab.txt",
     ),
-    (
+    Try(
         "run_classifier",
-        {
+        flags={**RESUMED, "bert_config_file": "wide/bert_config.json"},
+        message="--output_dir=tuned",
+    ),
+    Try(
+        "run_classifier",
+        flags={
             **RESUMED,
             "search": True,
             "do_eval": True,
             "train_batch_size": None,
             "search_batch_sizes": 4,
         },
-        "--output_dir=tuned: contains a run",
+        message="--output_dir=tuned: contains a run",
     ),
     *(
-        (
+        Try(
             "run_pretraining",
-            {"output_dir": "pretrained", "bert_config_file": None, **flags},
-            message,
+            flags={"output_dir": "pretrained", "bert_config_file": None, **flags},
+            message=message,
         )
         for flags, message in (
             ({"train_batch_size": 3}, "--train_batch_size"),
@@ -288,21 +361,26 @@ CONFLICTS = (  # command, flags, part of the message
             ),
         )
     ),
-    (
+    Try(
         "run_classifier",
-        {"do_train": None, "do_eval": True},
-        "--init_checkpoint=model: was not trained for this task",
+        flags={"do_train": None, "do_eval": True},
+        message="--init_checkpoint=model: was not trained for this task",
     ),
-    (
+    Try(
         "run_pretraining",
-        {"do_train": None, "do_eval": True},
-        "--output_dir=new: contains no checkpoint",
+        flags={"do_train": None, "do_eval": True},
+        message="--output_dir=new: contains no checkpoint",
     ),
 )
 RECORD_FILES = r"new\.tfrecord(\.(run|shard)\.json)?"
-VALID = (  # command, flags, additional files, part of the output, regular expression of new files
+VALID = (
     *(
-        ("create_pretraining_data", {}, {"text.txt": text}, "wrote", RECORD_FILES)
+        Try(
+            "create_pretraining_data",
+            files={"text.txt": text},
+            message="wrote",
+            writes=RECORD_FILES,
+        )
         for text in (
             b"One line.\r\n\r\nTwo.\r\n",
             b"\xef\xbb\xbfOne.\n\nTwo.\n",
@@ -311,16 +389,25 @@ VALID = (  # command, flags, additional files, part of the output, regular expre
             "Ḧé.\n\nß ſ ŉ\n",
         )
     ),
-    (
+    Try(
         "create_pretraining_data",
-        {},
-        {"text.txt": b"caf\xe9 one\n\ntwo \xff\n"},
-        "note: 2 lines contain bytes that are not UTF-8, which are ignored",
-        RECORD_FILES,
+        files={"text.txt": b"caf\xe9 one\n\ntwo \xff\n"},
+        message="note: 2 lines contain bytes that are not UTF-8, which are ignored",
+        writes=RECORD_FILES,
     ),
-    ("create_pretraining_data", {"random_seed": -(2**63)}, {}, "wrote", RECORD_FILES),
+    Try(
+        "create_pretraining_data",
+        flags={"random_seed": -(2**63)},
+        message="wrote",
+        writes=RECORD_FILES,
+    ),
     *(
-        ("split_sentences", {}, {"text.txt": text}, "wrote    1 documents", r"new/sentences\.txt")
+        Try(
+            "split_sentences",
+            files={"text.txt": text},
+            message="wrote    1 documents",
+            writes=r"new/sentences\.txt",
+        )
         for text in (
             b"One.\r\n\r\n",
             b"\xef\xbb\xbfOne.",
@@ -331,37 +418,40 @@ VALID = (  # command, flags, additional files, part of the output, regular expre
             '<doc id="1">\nOne.\n',
         )
     ),
-    (
+    Try(
         "learn_vocab",
-        {"vocab_size": 112, "min_count": 1},
-        {"text.txt": b"caf\xe9 caf caf\n"},
-        "entries",
-        r"new\.txt",
+        flags={"vocab_size": 112, "min_count": 1},
+        files={"text.txt": b"caf\xe9 caf caf\n"},
+        message="entries",
+        writes=r"new\.txt",
     ),
-    (
+    Try(
         "predict",
-        {"model": "served"},
-        {"text.txt": "a\r\n\r\n" + "word " * 3000},
-        "new.jsonl: predictions of a classifier for 3 rows",
-        r"new\.jsonl",
+        flags={"model": "served"},
+        files={"text.txt": "a\r\n\r\n" + "word " * 3000},
+        message="new.jsonl: predictions of a classifier for 3 rows",
+        writes=r"new\.jsonl",
     ),
-    (
+    Try(
         "predict",
-        {"model": "served", "input_file": "a.csv"},
-        {"a.csv": b'text\n"caf\xe9, ' + b"x" * 140_000 + b'"\n'},
-        "1 line contains bytes that are",
-        r"new\.jsonl",
+        flags={"model": "served", "input_file": "a.csv"},
+        files={"a.csv": b'text\n"caf\xe9, ' + b"x" * 140_000 + b'"\n'},
+        message="1 line contains bytes that are",
+        writes=r"new\.jsonl",
     ),
 )
-# Command, flags, files, part of the message, regular expression of new files or None if it must
-# fail.
 TRIES = (
     *(
-        (command, flags, {path: content}, message or path, None)
-        for command, flags, path, contents, message in FILES
-        for content in contents
+        Try(
+            invalid.command,
+            invalid.message or invalid.file,
+            flags=invalid.flags,
+            files={invalid.file: content},
+        )
+        for invalid in INVALID_FILES
+        for content in invalid.contents
     ),
-    *((command, flags, {}, message, None) for command, flags, message in CONFLICTS),
+    *CONFLICTS,
     *VALID,
 )
 
@@ -383,27 +473,23 @@ def folder(world_folder, tmp_path, monkeypatch):
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("command", "changes", "files", "message", "writes"),
-    TRIES,
-    ids=[f"{command}: {message}" for command, _, _, message, _ in TRIES],
-)
-def test_try(folder, capsys, *, command, changes, files, message, writes):
-    for name, content in files.items():
+@pytest.mark.parametrize("case", TRIES, ids=lambda case: f"{case.command}: {case.message}")
+def test_try(folder, capsys, case):
+    for name, content in case.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     before = world.snapshot(folder)
-    package, flags = COMMANDS[command]
-    status = scripts.run_main(f"{package}.{command}", **{**flags, **changes})
+    package, flags = COMMANDS[case.command]
+    status = scripts.run_main(f"{package}.{case.command}", **{**flags, **case.flags})
     output, errors = capsys.readouterr()
-    assert status == int(writes is None), errors
+    assert status == int(case.writes is None), errors
     assert "Traceback (most recent" not in errors
     line = errors.strip().rpartition("\n")[2].rpartition("\r")[2]
-    assert message in (line if status else output + errors)
+    assert case.message in (line if status else output + errors)
     assert not status or len(line) <= LONGEST_MESSAGE
     after = world.snapshot(folder)
     changed = {path for path in before | after if before.get(path) != after.get(path)}
-    assert [path for path in changed if writes is None or not re.fullmatch(writes, path)] == []
+    assert [path for path in changed if not re.fullmatch(case.writes or "", path)] == []
 
 
 def test_standard_input_and_output(folder, capsys, monkeypatch):

@@ -57,7 +57,7 @@ def folder(tmp_path_factory, reference):
 
 
 @pytest.fixture(scope="module")
-def expected(reference):
+def expected_arrays(reference):
     arrays = {}
     for name in ("hf_relatives", "hf_tasks"):  # with the same inputs
         with np.load(reference / name / "expected.npz") as file:
@@ -84,7 +84,7 @@ def expected(reference):
         ("electra_swag", "multiple_choice", ()),
     ],
 )
-def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels):
+def test_logits_equal_those_of_transformers(folder, expected_arrays, name, kind, labels):
     settings = resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4)
     servable = checkpoint.load_servable(**settings.checkpoint_to_serve)
     metadata = servable.metadata
@@ -94,9 +94,9 @@ def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels
         name == "several",
     )
     features = {
-        key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")
+        key: tf.constant(expected_arrays[key]) for key in ("input_ids", "input_mask", "segment_ids")
     }
-    mask = expected["input_mask"].astype(bool)
+    mask = expected_arrays["input_mask"].astype(bool)
     if kind == "multiple_choice":
         features = {key: value[tf.newaxis] for key, value in features.items()}
     if kind == "masked_lm":
@@ -106,7 +106,7 @@ def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels
         outputs = servable.model(features)
     for key, value in outputs.items():
         value = value.numpy()
-        wanted = expected[f"{name}_{key}"]
+        wanted = expected_arrays[f"{name}_{key}"]
         # Outputs at padding are undefined.
         if kind in ("token_classifier", "span_labeler", "masked_lm"):
             value = value[mask]
@@ -205,7 +205,7 @@ def test_a_teacher_whose_labels_have_other_names_and_another_order(folder, tmp_p
 
 
 @pytest.mark.parametrize("name", ["distilbert_classifier", "electra_classifier"])
-def test_gradients_equal_those_of_transformers(folder, expected, name):
+def test_gradients_equal_those_of_transformers(folder, expected_arrays, name):
     config = dataclasses.replace(
         ModelDirectory.open(str(folder / name)).config,
         hidden_dropout_prob=0.0,
@@ -215,16 +215,24 @@ def test_gradients_equal_those_of_transformers(folder, expected, name):
         FastEncoder(config, Fast(remove_padding=True, last_where_read=True)), 3
     )
     load_pretrained(model, str(folder / name))
-    batch = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
+    batch = {
+        key: tf.constant(expected_arrays[key]) for key in ("input_ids", "input_mask", "segment_ids")
+    }
     gradients = compute_gradients(
         model, batch | {"label_ids": tf.constant([1, 0, 2])}, losses.classification_loss
     )
-    np.testing.assert_allclose(gradients["loss"], expected[f"{name}_loss"], rtol=0, atol=5e-5)
-    keys = [key for key in expected if key.startswith(f"{name}_gradient/")]
+    np.testing.assert_allclose(
+        gradients["loss"], expected_arrays[f"{name}_loss"], rtol=0, atol=5e-5
+    )
+    keys = [key for key in expected_arrays if key.startswith(f"{name}_gradient/")]
     assert len(keys) >= 9
     for key in keys:
         canonical = huggingface.canonical_name(key.partition("/")[2])
-        wanted = expected[key].T if canonical.endswith(("kernel", "projection")) else expected[key]
+        wanted = (
+            expected_arrays[key].T
+            if canonical.endswith(("kernel", "projection"))
+            else expected_arrays[key]
+        )
         part = canonical.replace("/query/", "/qkv/")
         found = gradients[f"{part}:0"] if part == canonical else gradients[f"{part}:0"][..., :12]
         np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-5, err_msg=key)

@@ -8,7 +8,7 @@ import pytest
 from seqeval import metrics as entity_metrics
 
 from bert_tf.config import BertConfig
-from data_prep.tasks import conll
+from data_prep.datasets import conll
 from run.training.results import read_results
 from tests import scripts
 
@@ -88,7 +88,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(folder):
+def training_process(folder):
     """The finished process of a run in out/."""
     done = scripts.run_script(
         SCRIPT,
@@ -109,7 +109,7 @@ def trained(folder):
     return done
 
 
-@pytest.mark.usefixtures("trained")
+@pytest.mark.usefixtures("training_process")
 def test_entities_are_learned_and_every_word_has_a_prediction(folder):
     """The test file has the words of the development file.
 
@@ -129,7 +129,7 @@ def test_entities_are_learned_and_every_word_has_a_prediction(folder):
         assert results[f"eval_{name}"] == pytest.approx(expected)
 
 
-def test_files_and_messages_of_a_run(folder, trained):
+def test_files_and_messages_of_a_run(folder, training_process):
     task = json.loads((folder / "out" / "task.json").read_text())
     assert (task["kind"], task["labels"]) == (
         "token_classifier",
@@ -141,5 +141,5 @@ def test_files_and_messages_of_a_run(folder, trained):
     assert re.search(
         r"dev: 30 sentences, \d+ words in \d+ rows; "
         "sentences longer than --max_seq_length=12 are split",
-        trained.stderr,
+        training_process.stderr,
     )

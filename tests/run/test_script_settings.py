@@ -136,6 +136,6 @@ def test_a_config_by_file_or_by_name(tmp_path, monkeypatch):
 
 def test_obsolete_flags_have_a_note():
     assert list(OriginalDeviceSettings(master="grpc://10.0.0.2:8470").notes()) == [
-        "note: --master: obsolete and ignored (see --help)"
+        "--master: obsolete and ignored (see --help)"
     ]
     assert list(OriginalDeviceSettings().notes()) == []

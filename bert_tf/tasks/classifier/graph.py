@@ -25,12 +25,14 @@ class ServedClassifier(Servable):
 
     @classmethod
     def create_model(cls, encoder, metadata):
+        """See Servable."""
         num_outputs = KINDS[cls.kind].num_outputs(metadata)
         if metadata.window_pooling:
             return models.BertLongTextClassifier(encoder, num_outputs, metadata.window_pooling)
         return models.BertClassifier(encoder, num_outputs)
 
     def answer_texts(self, **texts):
+        """See Servable."""
         if not self.metadata.window_stride:
             return super().answer_texts(**texts)
         texts = texts.values() if len(texts) == 1 else check_same_size(**texts)
@@ -47,6 +49,7 @@ class ServedClassifier(Servable):
         return self._answers(pooled) | {"was_cut": packed.was_cut}
 
     def answer(self, features):
+        """See Servable."""
         return self._answers(self.model(features)["logits"])
 
     def _answers(self, logits):

@@ -53,6 +53,7 @@ class Classifier(Kind):
         return row.get("label", row.get("labels")) == expected
 
     def to_logits(self, answer):
+        """See Kind."""
         if "value" in answer:
             return {"logits": answer["value"][:, np.newaxis]}
         if "has_label" in answer:

@@ -18,10 +18,12 @@ class ServedEncoder(Servable):
 
     @classmethod
     def create_model(cls, encoder, metadata):
+        """See Servable."""
         del metadata
         return encoder
 
     def answer(self, features):
+        """See Servable."""
         encoded = self.model(features)
         return {
             "sentence_embedding": embed(encoded, features["input_mask"], self.metadata),
@@ -31,6 +33,7 @@ class ServedEncoder(Servable):
         }
 
     def compute_outputs(self, features):
+        """See Servable."""
         encoded = self.model(features)
         names = ["sequence_output"]
         if self.metadata.sentence_pooling == POOLER_OUTPUT:

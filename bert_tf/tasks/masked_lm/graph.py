@@ -76,6 +76,7 @@ class ServedMaskedLM(Servable):
         return numbers
 
     def compute_outputs(self, features):
+        """See Servable."""
         encoded = self.model.encoder(features)
         outputs = {"sequence_output": encoded["sequence_output"]}
         if self._gives_is_next:

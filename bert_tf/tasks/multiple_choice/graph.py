@@ -35,6 +35,7 @@ class ServedMultipleChoice(Servable):
         return features, tf.reduce_any(tf.reshape(was_cut, shape), axis=1)
 
     def answer(self, features):
+        """See Servable."""
         probabilities = tf.nn.softmax(self.model(features)["logits"])
         return {
             "choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32),
@@ -51,9 +52,11 @@ class ServedMultipleChoice(Servable):
 
     @property
     def ids_shape(self):
+        """See Servable."""
         return [None, None, self.max_seq_length if self.static_length else None]
 
     def parse(self, serialized):
+        """See Servable."""
         rows = parse_rows(serialized)
         lengths = rows["input_ids"].row_lengths()
         is_equal = lengths == tf.reduce_max(lengths)

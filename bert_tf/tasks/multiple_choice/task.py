@@ -14,6 +14,7 @@ class MultipleChoice(Kind):
     )
 
     def inputs(self, pairs=False):
+        """See Kind."""
         return {"text_a": 1, "choices": 2}
 
     def json_rows(self, outputs):

@@ -37,6 +37,7 @@ class SpanLabeler(Kind):
         return 2
 
     def inputs(self, pairs=False):
+        """See Kind."""
         return {"question": 1, "context": 1}
 
     def json_rows(self, outputs):
@@ -74,6 +75,7 @@ class SpanLabeler(Kind):
         )
 
     def to_logits(self, answer):
+        """See Kind."""
         return {name: answer[name] for name in self.per_position}
 
 

@@ -28,6 +28,7 @@ class ServedTokenClassifier(Servable):
 
     @classmethod
     def create_model(cls, encoder, metadata):
+        """See Servable."""
         return models.BertTokenClassifier(encoder, len(metadata.labels))
 
     def answer_texts(self, text):
@@ -76,6 +77,7 @@ class ServedTokenClassifier(Servable):
         )
 
     def answer(self, features):
+        """See Servable."""
         probabilities = tf.nn.softmax(self.model(features)["logits"])  # [B, S, L]
         names = tf.constant(self.metadata.labels)
         return {

@@ -70,31 +70,26 @@ OBJECTIVES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class InstanceSettings(Settings):
-    """Settings for instances.
+class RecordSettings(Settings):
+    """Settings for records. Training uses the same values as their creation.
 
     Names, meanings, and defaults match the flags of the original BERT.
     """
 
     max_seq_length: int = setting(
         128,
-        "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for training.",
+        "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for records and "
+        "for training.",
         lower=NUM_SPECIAL + 2,
         upper=MAX_SEQ_LENGTH,
     )
     max_predictions_per_seq: int = setting(
         20,
         "Maximum number of masked tokens per record, about max_seq_length * masked_lm_prob. Use "
-        "the same value for training.",
+        "the same value for records and for training.",
         lower=1,
         upper=MAX_SEQ_LENGTH,
         rules=[NotWith(NO_MASKS)],
-    )
-    dupe_factor: int | None = setting(
-        None,
-        "Number of times to use each document, each time with other pairs and masks. Defaults to "
-        "10, or to 1 if records contain no masks.",
-        lower=1,
     )
     masked_lm_prob: float = setting(
         0.15,
@@ -102,13 +97,6 @@ class InstanceSettings(Settings):
         lower=0,
         upper=1,
         rules=[NotWith(NO_MASKS)],
-    )
-    short_seq_prob: float = setting(
-        SHORT_SEQ_PROB,
-        "Probability of splitting a document into records of a random length below max_seq_length; "
-        "for an `objective` with pairs.",
-        lower=0,
-        upper=1,
     )
     do_whole_word_mask: bool = setting(
         False, "Mask whole words instead of single tokens.", rules=[NotWith(NO_MASKS)]
@@ -143,18 +131,19 @@ class InstanceSettings(Settings):
         "without masks, to predict each next token. sentence_order: two consecutive segments, "
         "swapped half of the time, as in ALBERT. full_sentences: as many sentences as fit, with "
         "[SEP] between documents. doc_sentences: the same within one document. Use the same value "
-        "for training.",
+        "for records and for training.",
         choices=tuple(OBJECTIVES),
     )
     pack_sequences: bool = setting(
         False,
         "Pack several sequences into a record, each with its own positions and attention, to "
-        "reduce padding on devices that compute it. Use the same value for training.",
+        "reduce padding on devices that compute it. Use the same value for records and for "
+        "training.",
     )
     max_sequences_per_pack: int = setting(
         12,
         "With `pack_sequences`: maximum number of sequences per record. Use the same value for "
-        "training.",
+        "records and for training.",
         lower=1,
         upper=255,
         rules=[Needs("pack_sequences")],
@@ -162,20 +151,7 @@ class InstanceSettings(Settings):
 
     def check(self):
         """See Settings."""
-        if self.short_seq_prob != SHORT_SEQ_PROB and not self.objective_spec.pairs:
-            raise InputError(
-                f"cannot be combined with `objective`={self.objective}",
-                "short_seq_prob",
-                self.short_seq_prob,
-            )
         masking.check_fractions(self.mask_fraction, self.random_fraction)
-
-    @property
-    def num_passes(self):
-        """Number of times that each document is used: `dupe_factor`, or its default."""
-        if self.dupe_factor is not None:
-            return self.dupe_factor
-        return 10 if self.has_masks else 1
 
     @property
     def has_masks(self):
@@ -204,3 +180,39 @@ class InstanceSettings(Settings):
                 self.max_seq_length, self.max_predictions_per_seq, **label_options
             )
         return records.unmasked_pretraining_features(self.max_seq_length, **label_options)
+
+
+@dataclasses.dataclass(frozen=True)
+class InstanceSettings(RecordSettings):
+    """Settings for instances."""
+
+    dupe_factor: int | None = setting(
+        None,
+        "Number of times to use each document, each time with other pairs and masks. Defaults to "
+        "10, or to 1 if records contain no masks.",
+        lower=1,
+    )
+    short_seq_prob: float = setting(
+        SHORT_SEQ_PROB,
+        "Probability of splitting a document into records of a random length below max_seq_length; "
+        "for an `objective` with pairs.",
+        lower=0,
+        upper=1,
+    )
+
+    def check(self):
+        """See Settings."""
+        super().check()
+        if self.short_seq_prob != SHORT_SEQ_PROB and not self.objective_spec.pairs:
+            raise InputError(
+                f"cannot be combined with `objective`={self.objective}",
+                "short_seq_prob",
+                self.short_seq_prob,
+            )
+
+    @property
+    def num_passes(self):
+        """Number of times that each document is used: `dupe_factor`, or its default."""
+        if self.dupe_factor is not None:
+            return self.dupe_factor
+        return 10 if self.has_masks else 1

@@ -4,10 +4,10 @@ The modules are about questions, features, and answers as text. Features and pre
 identical to those of the original BERT's run_squad.py.
 """
 
+from data_prep.datasets.squad import Example, read_examples
 from data_prep.tasks.squad.answers import Answers, predict_answers, write_answers, write_predictions
-from data_prep.tasks.squad.examples import Example, read_examples
 from data_prep.tasks.squad.features import (
-    InputFeatures,
+    WindowFeatures,
     check_lengths,
     convert_examples_to_features,
     create_arrays,
@@ -18,7 +18,7 @@ from data_prep.tasks.squad.features import (
 __all__ = [
     "Answers",
     "Example",
-    "InputFeatures",
+    "WindowFeatures",
     "check_lengths",
     "convert_examples_to_features",
     "create_arrays",

@@ -16,8 +16,9 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file, to_json
 from bert_tf.tasks.span_labeler.decoding import ScoredWindow, Spans, find_spans, rank
 from bert_tf.tokenization.plain import split_text
-from data_prep.tasks.squad.features import InputFeatures
+from data_prep.tasks.squad.features import WindowFeatures
 
+# Details of answers, as in the original: the program chooses whether to show them.
 _log = logging.getLogger(__name__)
 
 PREDICTIONS_FILE = "predictions.json"
@@ -81,10 +82,10 @@ class _Search:
     strip_accents: bool | None
 
 
-class _ScoredFeature(NamedTuple):
-    """A window of a context and its scores."""
+class _ScoredFeatures(NamedTuple):
+    """The features of a window and its scores."""
 
-    feature: InputFeatures
+    features: WindowFeatures
     window: ScoredWindow
 
 
@@ -168,7 +169,7 @@ def predict_answers(
 
     Args:
       examples: List of Example.
-      features: List of the InputFeatures of these examples. An example can have none.
+      features: List of the WindowFeatures of these examples. An example can have none.
       start_logits, end_logits: float [windows, S]. Scores for each feature.
       n_best_size: int. Number of starts and ends to try in each window, and of answers to keep.
       max_answer_length: int. Maximum number of tokens in an answer.
@@ -248,12 +249,12 @@ def _group_by_example(features, start_logits, end_logits):
             np.asarray(starts, np.float64),  # Python adds in this precision.
             np.asarray(ends, np.float64),
         )
-        scored[feature.example_index].append(_ScoredFeature(feature, window))
+        scored[feature.example_index].append(_ScoredFeatures(feature, window))
     return scored
 
 
 def _find_null(scored):
-    """Returns the Candidate of no answer, from the _ScoredFeature with its lowest score."""
+    """Returns the Candidate of no answer, from the _ScoredFeatures with its lowest score."""
     scores = [(float(window.start_scores[0]), float(window.end_scores[0])) for _, window in scored]
     return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
 
@@ -270,7 +271,7 @@ def _find_candidates(scored, null, doc_tokens, search):
     """Finds the answers to a question, best first, with ties in the order of the original BERT.
 
     Args:
-      scored: List of _ScoredFeature. The windows of the context.
+      scored: List of _ScoredFeatures. The windows of the context.
       null: Candidate of no answer, or None.
       doc_tokens: List of str. Words of the context.
       search: _Search.
@@ -290,14 +291,14 @@ def _find_candidates(scored, null, doc_tokens, search):
             break
         text = ""
         if start:
-            tokens, original = _extract(scored[window].feature, start, end, doc_tokens)
+            tokens, original = _extract(scored[window].features, start, end, doc_tokens)
             text = get_final_text(tokens, original, search.do_lower_case, search.strip_accents)
         candidates.setdefault(text, Candidate(text, *logits))
     return list(candidates.values())
 
 
 def _extract(feature, start, end, doc_tokens):
-    """Returns the tokens `start` to `end` of InputFeatures, list of str, and their words, str."""
+    """Returns the tokens `start` to `end` of WindowFeatures, list of str, and their words, str."""
     first_word = feature.words[start - feature.context_start]
     last_word = feature.words[end - feature.context_start]
     tokens = [feature.vocabulary[token_id] for token_id in feature.token_ids[start : end + 1]]

@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import replace_surrogates
 from bert_tf.tasks.span_labeler.decoding import find_fullest_windows, split_into_windows
 from data_prep import records
-from data_prep.tasks.squad.examples import split_words
+from data_prep.datasets.squad import split_words
 
 FIRST_UNIQUE_ID = 1_000_000_000  # As in the original BERT.
 EXAMPLES_AT_A_TIME = 512
@@ -19,11 +19,11 @@ RECORDS_AT_A_TIME = 256
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class InputFeatures:
+class WindowFeatures:
     """A window of a context after its question.
 
-    Attributes have the names of the original BERT's class. The tokens are [CLS] question [SEP]
-    window [SEP]. Arrays of full length are computed on access.
+    Attributes have the names of the original BERT's `InputFeatures`. The tokens are [CLS] question
+    [SEP] window [SEP]. Arrays of full length are computed on access.
 
     Attributes:
       unique_id: int. Number of the window, starting at FIRST_UNIQUE_ID.
@@ -104,7 +104,7 @@ def convert_examples_to_features(
         truncated questions.
 
     Yields:
-      InputFeatures, which are created on demand. A context without words has none.
+      WindowFeatures, which are created on demand. A context without words has none.
 
     Raises:
       InputError: See `check_lengths`.
@@ -128,7 +128,7 @@ def convert_examples_to_features(
             positions = (0, 0) if is_training else (None, None)
             if span and first <= span[0] and span[1] < first + length:
                 positions = [position - first + len(begin) for position in span]
-            yield InputFeatures(
+            yield WindowFeatures(
                 next(unique_ids),
                 index,
                 number,
@@ -171,7 +171,7 @@ def record_features(max_seq_length, is_training):
 
 
 def write_records(path, features, max_seq_length, is_training):
-    """Writes an iterable of InputFeatures in batches to a TFRecord file; returns their number."""
+    """Writes an iterable of WindowFeatures in batches to a TFRecord file; returns their number."""
     features = iter(features)
     with records.RecordWriter(path, record_features(max_seq_length, is_training)) as writer:
         while batch := list(itertools.islice(features, RECORDS_AT_A_TIME)):
@@ -180,7 +180,7 @@ def write_records(path, features, max_seq_length, is_training):
 
 
 def create_arrays(features):
-    """Converts a list of InputFeatures to the arrays of their records.
+    """Converts a list of WindowFeatures to the arrays of their records.
 
     Returns:
       Dict of name to integers [B, length].

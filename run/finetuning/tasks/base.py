@@ -189,7 +189,7 @@ class Task(abc.ABC):
     @property
     def eval_batch_size(self):
         """Examples per evaluation step, int."""
-        if self.evaluates_predictions and self.settings.tuning.do_predict:
+        if self.evaluates_predictions and self.settings.do_predict:
             return self.settings.tuning.predict_batch_size
         return self.settings.training.eval_batch_size
 

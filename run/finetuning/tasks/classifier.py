@@ -9,7 +9,8 @@ import numpy as np
 
 from bert_tf import losses
 from bert_tf.errors import InputError
-from data_prep.tasks import datasets, glue
+from data_prep.datasets import published
+from data_prep.datasets.types import CUSTOM, UNKNOWN_LABEL
 from data_prep.tasks.classifier import ClassifierData
 from run.finetuning.metrics import glue_scores, glue_submission
 from run.finetuning.tasks.base import Task
@@ -28,10 +29,12 @@ class ClassifierTask(Task):
 
     @property
     def metric(self):
+        """See Task."""
         return f"eval_{self._dataset.metrics[0]}"
 
     @property
     def loss(self):
+        """See Task."""
         if self.settings.task.class_weights == "balanced" and "train" in self.features:
             labels = self.features["train"]["label_ids"]
             counts = np.maximum(np.bincount(labels, minlength=len(self.metadata.labels)), 1)
@@ -48,6 +51,7 @@ class ClassifierTask(Task):
 
     @property
     def logits_loss(self):
+        """See Task."""
         if self._dataset.regression:
             return "number"
         return "sigmoid" if self.metadata.multi_label else "softmax"
@@ -72,7 +76,7 @@ class ClassifierTask(Task):
             known_labels = known_labels[:, : predictions.shape[1]]
             predictions = np.pad(predictions, [(0, 0), (0, labels.shape[1] - predictions.shape[1])])
         loss = float(self._equal_loss(known_outputs, {"label_ids": known_labels})["loss"])
-        if self._dataset.name != datasets.CUSTOM and not any(self._label_kind):
+        if self._dataset.name != CUSTOM and not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {
             **glue_scores.score(self._dataset.metrics, labels, predictions),
@@ -120,10 +124,10 @@ class ClassifierTask(Task):
 
     def order_labels(self, labels):
         """See Task. Models of Hugging Face's hub have the label names of its datasets."""
-        if self._dataset.name == datasets.CUSTOM:
+        if self._dataset.name == CUSTOM:
             return labels
         try:
-            return glue.order_labels(self._dataset.name, self._dataset.labels, labels)
+            return published.order_labels(self._dataset.name, self._dataset.labels, labels)
         except InputError:
             return labels
 
@@ -131,7 +135,7 @@ class ClassifierTask(Task):
     def _known_rows(self):
         """Rows of the development data whose label the model knows: slice, or bool [n]."""
         labels = self.features["dev"]["label_ids"]
-        return slice(None) if any(self._label_kind) else labels != datasets.UNKNOWN_LABEL
+        return slice(None) if any(self._label_kind) else labels != UNKNOWN_LABEL
 
     @property
     def _published_ids(self):
@@ -140,8 +144,8 @@ class ClassifierTask(Task):
         F1 refers to the label with ID 1.
         """
         labels = self._dataset.labels
-        published = glue.find_task(self._dataset.name).labels
-        return np.array([published.index(label) for label in labels])
+        names = published.find_dataset(self._dataset.name).labels
+        return np.array([names.index(label) for label in labels])
 
     @property
     def _label_kind(self):

@@ -22,6 +22,7 @@ class MultipleChoiceTask(Task):
     logits_loss = "softmax"
 
     def score(self, outputs):
+        """See Task."""
         labels = self.features["dev"]["label_ids"]
         loss = float(self.loss(outputs, {"label_ids": labels})["loss"])
         predictions = glue_scores.to_predictions(outputs["logits"])

@@ -39,6 +39,7 @@ class SpanLabelerTask(Task):
 
     tokenizer: BertTokenizer | None = None
     padding: Padding = Padding.STATIC
+    windows: tuple = ()  # squad.WindowFeatures of each row of the development data.
     has_answers: bool = False  # Whether the development data can be scored.
     # Of the file of training examples, once it is written; shared by all runs.
     num_records: list = dataclasses.field(default_factory=list)
@@ -53,11 +54,13 @@ class SpanLabelerTask(Task):
 
     def read(self, tokenizer, padding):
         """See Task."""
-        features = {"dev": self.data.read("dev", tokenizer)} if self._examples else {}
+        windows = self.data.create_windows("dev", tokenizer) if self._examples else ()
+        features = {"dev": self.data.create_arrays(windows)} if windows else {}
         return dataclasses.replace(
             self,
             tokenizer=tokenizer,
             padding=padding,
+            windows=tuple(windows),
             features=features | self._read_unlabeled(tokenizer),
         )
 
@@ -100,6 +103,7 @@ class SpanLabelerTask(Task):
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def training_batches(self, seed, first_step, share, padding):
+        """See Task."""
         if "train" in self.features:
             return super().training_batches(seed, first_step, share, padding)
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
@@ -116,13 +120,16 @@ class SpanLabelerTask(Task):
 
     @property
     def eval_features(self):
+        """See Task."""
         return self.features["dev"] if self.has_answers else None
 
     @property
     def loss(self):
+        """See Task."""
         return losses.create_span_loss(self._ignores_padding)
 
     def score(self, outputs):
+        """See Task."""
         answers = self._predict_answers(outputs)
         threshold = self._find_threshold(answers)
         scores = squad_scores.score(
@@ -152,7 +159,7 @@ class SpanLabelerTask(Task):
         windows. The answers of several equal models are therefore the answers of one of them.
         """
         _, firsts, counts = np.unique(
-            [window.example_index for window in self.data.windows],
+            [window.example_index for window in self.windows],
             return_index=True,
             return_counts=True,
         )
@@ -189,7 +196,7 @@ class SpanLabelerTask(Task):
         penalty = self._padding_penalty
         return squad.predict_answers(
             self._examples,
-            self.data.windows,
+            self.windows,
             outputs["start_logits"] + penalty,
             outputs["end_logits"] + penalty,
             n_best_size=task.n_best_size,

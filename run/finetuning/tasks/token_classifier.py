@@ -9,7 +9,8 @@ import os
 from bert_tf import losses
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from data_prep.tasks import conll, tag_schemes, word_features
+from data_prep.datasets import conll, tag_schemes
+from data_prep.tasks import word_features
 from data_prep.tasks.token_classifier import TokenClassifierData
 from run.finetuning.tasks.base import Task
 from run.training import plots
@@ -37,6 +38,7 @@ class TokenClassifierTask(Task):
 
     @property
     def metric(self):
+        """See Task."""
         return "eval_f1" if self._has_entities else "eval_accuracy"
 
     def score(self, outputs):

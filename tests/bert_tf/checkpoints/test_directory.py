@@ -25,7 +25,7 @@ from bert_tf.checkpoints import (
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
 from bert_tf.checkpoints.saved_models import read_variables
 from bert_tf.errors import InputError
-from tests import test_documentation
+from tests import pages
 from tests.remote_folders import new_folder, put
 
 WORDS = "word_embeddings/embeddings"
@@ -203,13 +203,13 @@ def test_a_directory_is_listed_once_and_each_file_is_read_once(reference, tmp_pa
 
 
 def test_the_origin_of_contributing(monkeypatch, reference, tmp_path, reference_config):
-    page = (test_documentation.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    page = (pages.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     lines = next(
         lines
-        for language, lines in test_documentation.code_blocks(page)
+        for language, lines in pages.code_blocks(page)
         if language == "diff" and lines[0].endswith("numpy_archive.py")
     )
-    new, changed = test_documentation.apply_diff(lines).values()
+    new, changed = pages.apply_diff(lines).values()
     module = types.ModuleType("numpy_archive")
     exec(new, vars(module))
     names = [origin.lower() for origin in changed.partition("ORIGINS = (")[2].split(")")[0].split()]

@@ -112,84 +112,95 @@ def test_activations_have_other_names(tmp_path):
     assert huggingface_config.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
 
 
+@dataclasses.dataclass(frozen=True)
+class WrittenModel:
+    """A model in Hugging Face's format.
+
+    Attributes:
+      model_class: str. Name of the class.
+      architecture: str. The end of the architecture in config.json.
+      outputs: Tuple of int. Arguments of the class after the config.
+      task: TaskMetadata to write, or None.
+      read: TaskMetadata that config.json contains, if it is not `task`.
+      head: Tuple of the key and the sizes of a tensor of the head; empty if none is checked.
+    """
+
+    model_class: str
+    architecture: str
+    outputs: tuple = ()
+    task: object = None
+    read: object = None
+    head: tuple = ()
+
+
 @pytest.mark.parametrize(
-    ("model_class", "outputs", "task", "architecture", "read", "head"),
+    "case",
     [
-        ("BertEncoder", (), None, "Model", None, ()),
-        (
+        WrittenModel("BertEncoder", architecture="Model"),
+        WrittenModel(
             "BertPretrainer",
-            (),
-            None,
-            "ForPreTraining",
-            describe("masked_lm"),
-            ("cls.predictions.bias", 19),
+            architecture="ForPreTraining",
+            read=describe("masked_lm"),
+            head=("cls.predictions.bias", 19),
         ),
-        (
+        WrittenModel(
             "BertClassifier",
-            (2,),
-            describe("classifier", ("böse", "gut")),
-            "ForSequenceClassification",
-            None,
-            ("classifier.bias", 2),
+            outputs=(2,),
+            task=describe("classifier", ("böse", "gut")),
+            architecture="ForSequenceClassification",
+            head=("classifier.bias", 2),
         ),
-        (
+        WrittenModel(
             "BertClassifier",
-            (3,),
-            describe("classifier", ABC, True),
-            "ForSequenceClassification",
-            None,
-            (),
+            outputs=(3,),
+            task=describe("classifier", ABC, True),
+            architecture="ForSequenceClassification",
         ),
-        ("BertClassifier", (1,), describe("classifier"), "ForSequenceClassification", None, ()),
-        (
+        WrittenModel(
             "BertClassifier",
-            (2,),
-            None,
-            "ForSequenceClassification",
-            describe("classifier", ("LABEL_0", "LABEL_1")),
-            (),
+            outputs=(1,),
+            task=describe("classifier"),
+            architecture="ForSequenceClassification",
         ),
-        (
+        WrittenModel(
+            "BertClassifier",
+            outputs=(2,),
+            architecture="ForSequenceClassification",
+            read=describe("classifier", ("LABEL_0", "LABEL_1")),
+        ),
+        WrittenModel(
             "BertTokenClassifier",
-            (3,),
-            describe("token_classifier", ABC),
-            "ForTokenClassification",
-            None,
-            ("classifier.weight", 3, 6),
+            outputs=(3,),
+            task=describe("token_classifier", ABC),
+            architecture="ForTokenClassification",
+            head=("classifier.weight", 3, 6),
         ),
-        (
+        WrittenModel(
             "BertSpanLabeler",
-            (),
-            describe("span_labeler"),
-            "ForQuestionAnswering",
-            None,
-            ("qa_outputs.weight", 2, 6),
+            task=describe("span_labeler"),
+            architecture="ForQuestionAnswering",
+            head=("qa_outputs.weight", 2, 6),
         ),
-        (
+        WrittenModel(
             "BertMultipleChoice",
-            (),
-            describe("multiple_choice"),
-            "ForMultipleChoice",
-            None,
-            ("classifier.weight", 1, 6),
+            task=describe("multiple_choice"),
+            architecture="ForMultipleChoice",
+            head=("classifier.weight", 1, 6),
         ),
     ],
 )
-def test_models_and_their_tasks_are_written_and_read(
-    tmp_path, *, model_class, outputs, task, architecture, read, head
-):
-    """`read`: the task in config.json, if it is not `task`; `head`: key and shape of a tensor."""
-    model = getattr(models, model_class)(SMALL, *outputs)
-    huggingface.write(tmp_path, model_tensors(model), SMALL, task)
+def test_models_and_their_tasks_are_written_and_read(tmp_path, case):
+    model = getattr(models, case.model_class)(SMALL, *case.outputs)
+    huggingface.write(tmp_path, model_tensors(model), SMALL, case.task)
     values = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
-    assert values["architectures"] == [f"Bert{architecture}"]
-    assert ModelDirectory.open(str(tmp_path)).task == (read or task)
-    if task == describe("token_classifier", ABC):
+    assert values["architectures"] == [f"Bert{case.architecture}"]
+    assert ModelDirectory.open(str(tmp_path)).task == (case.read or case.task)
+    if case.task == describe("token_classifier", ABC):
         assert values["label2id"] == {"a": 0, "b": 1, "c": 2}
-    if head:
-        assert (
-            safetensors.numpy.load_file(tmp_path / "model.safetensors")[head[0]].shape == head[1:]
-        )
+    if case.head:
+        key, *sizes = case.head
+        tensors = safetensors.numpy.load_file(tmp_path / "model.safetensors")
+        assert list(tensors[key].shape) == sizes
 
     before = {name: tensor.read().copy() for name, tensor in model_tensors(model).items()}
     for variable in model.variables:

@@ -13,6 +13,7 @@ from bert_tf.cli import paths, roles
 from bert_tf.cli.rules import Required, any_of
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
+from tests.errors import rejects
 from tests.remote_folders import new_folder, put
 
 
@@ -82,7 +83,7 @@ def test_missing_values_and_inaccessible_buckets(check, monkeypatch):
         raise tf.errors.PermissionDeniedError(None, None, "no credentials")
 
     for path in (None, ""):
-        with pytest.raises(InputError, match=r"^`argument` is required$"):
+        with rejects("argument", "is required"):
             check("argument", path)
     monkeypatch.setattr(tf.io.gfile, "stat", stat)
     with pytest.raises(PermissionError, match=r"^gs://b/x: cannot be read: no credentials$"):
@@ -111,7 +112,7 @@ def test_globs(root, patterns, expected):
 def test_globs_without_files(root, pattern, message):
     with expect(f"`input_file`={root}/{pattern}: ", message):
         paths.expand_globs("input_file", f"{root}/{pattern}")
-    with pytest.raises(InputError, match=r"^`input_file` is required$"):
+    with rejects("input_file", "is required"):
         paths.expand_globs("input_file", ",")
 
 

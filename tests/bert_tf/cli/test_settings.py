@@ -13,6 +13,7 @@ from bert_tf.cli.rules import Needs, NotWith, Required, any_of, describe, equals
 from bert_tf.cli.settings import LARGEST_SEED, Settings, check_rules, setting
 from bert_tf.errors import InputError
 from tests import reference_page
+from tests.errors import rejects
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +86,7 @@ def test_values_out_of_bounds(values, message):
 
 
 def test_checks_of_a_class():
-    with pytest.raises(InputError, match=r"^`toy_count`=7: is below `chest_size`, 8$"):
+    with rejects("toy_count", "is below `chest_size`, 8", value=7):
         dataclasses.replace(Chest(), chest_size=8)
     # Bounds are checked first.
     with pytest.raises(InputError, match="`chest_size`=0: must be at least 1"):
@@ -147,7 +148,7 @@ class Distillation(Settings):
 
 def test_a_group_that_requires_a_setting():
     assert Distillation(True, Toy(2)).names("toy") >= {"toy_count", "toy_rate"}
-    with pytest.raises(InputError, match=r"^`toy_count`=2: requires `distill`$"):
+    with rejects("toy_count", "requires `distill`", value=2):
         check_rules(Distillation(toy=Toy(2)))
 
 

@@ -8,7 +8,7 @@ from tests.remote_folders import new_folder
 
 
 @pytest.fixture(params=["local", "remote"])
-def folder(request, tmp_path):
+def folder_path(request, tmp_path):
     """The path, a str, of a new directory of each kind.
 
     The kinds are "local", and "remote" and "store" of a file system that only TensorFlow has.

@@ -12,32 +12,32 @@ from bert_tf.errors import InputError
 from tests.remote_folders import put
 
 
-def test_a_missing_file_and_a_directory(folder):
+def test_a_missing_file_and_a_directory(folder_path):
     message = (
-        f"^{folder}/none: cannot be read: NotFoundError"
-        if files.is_remote(folder)
+        f"^{folder_path}/none: cannot be read: NotFoundError"
+        if files.is_remote(folder_path)
         else "No such file"
     )
     with pytest.raises(OSError, match=message):
-        files.read_json(f"{folder}/none")
-    tf.io.gfile.makedirs(f"{folder}/inside")
+        files.read_json(f"{folder_path}/none")
+    tf.io.gfile.makedirs(f"{folder_path}/inside")
     with pytest.raises(OSError, match="inside"):
-        files.read_bytes(f"{folder}/inside")
+        files.read_bytes(f"{folder_path}/inside")
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_text_is_utf_8_with_or_without_a_byte_order_mark(folder, mark):
-    put(f"{folder}/file", mark + "é\r\n".encode())
-    assert files.read_bytes(f"{folder}/file") == mark + "é\r\n".encode()
-    assert files.read_text(f"{folder}/file") == "é\r\n"
-    put(f"{folder}/json", mark + b'{"a": "\xc3\xa9"}')
-    assert files.read_json_object(f"{folder}/json") == {"a": "é"}
-    put(f"{folder}/latin", mark + "aé".encode("latin-1"))
+def test_text_is_utf_8_with_or_without_a_byte_order_mark(folder_path, mark):
+    put(f"{folder_path}/file", mark + "é\r\n".encode())
+    assert files.read_bytes(f"{folder_path}/file") == mark + "é\r\n".encode()
+    assert files.read_text(f"{folder_path}/file") == "é\r\n"
+    put(f"{folder_path}/json", mark + b'{"a": "\xc3\xa9"}')
+    assert files.read_json_object(f"{folder_path}/json") == {"a": "é"}
+    put(f"{folder_path}/latin", mark + "aé".encode("latin-1"))
     with pytest.raises(
         InputError,
         match=rf"/latin: byte {len(mark) + 2} is 0xe9, which is not UTF-8; save the file",
     ):
-        files.read_text(f"{folder}/latin")
+        files.read_text(f"{folder_path}/latin")
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def test_invalid_json_objects(tmp_path, text, message):
         files.read_json_object(tmp_path / "file.json")
 
 
-def test_a_stream_of_bytes(folder):
+def test_a_stream_of_bytes(folder_path):
     content = bytes(range(256)) * 9_000  # larger than the buffer
-    put(f"{folder}/file", content)
-    with files.at(f"{folder}/file").open() as file:
+    put(f"{folder_path}/file", content)
+    with files.at(f"{folder_path}/file").open() as file:
         assert file.read(3) == content[:3]
         assert file.seek(-5, os.SEEK_END) == len(content) - 5
         assert file.read() == content[-5:]
@@ -66,18 +66,18 @@ def test_a_stream_of_bytes(folder):
         assert file.seek(2_000_000) == file.tell() == 2_000_000
         assert file.seek(7, os.SEEK_CUR) == 2_000_007
         assert file.read(10) == content[2_000_007:2_000_017]
-    put(f"{folder}/lines", b"a\r\nb\n\xff")
-    with files.at(f"{folder}/lines").open() as file:
+    put(f"{folder_path}/lines", b"a\r\nb\n\xff")
+    with files.at(f"{folder_path}/lines").open() as file:
         assert list(file) == [b"a\r\n", b"b\n", b"\xff"]
 
 
-def test_a_local_copy_keeps_the_name_and_is_removed(folder):
-    put(f"{folder}/model.safetensors", b"abc")
-    with files.at(f"{folder}/model.safetensors").local_copy() as path:
+def test_a_local_copy_keeps_the_name_and_is_removed(folder_path):
+    put(f"{folder_path}/model.safetensors", b"abc")
+    with files.at(f"{folder_path}/model.safetensors").local_copy() as path:
         assert os.path.basename(path) == "model.safetensors"
         assert files.read_bytes(path) == b"abc"
-    assert os.path.exists(path) == (not files.is_remote(folder))
-    assert files.at(f"{folder}/model.safetensors").exists()
+    assert os.path.exists(path) == (not files.is_remote(folder_path))
+    assert files.at(f"{folder_path}/model.safetensors").exists()
 
 
 def test_lines_with_invalid_bytes(tmp_path):
@@ -93,32 +93,51 @@ def test_the_scheme_shows_which_paths_are_remote():
     assert [files.at(path).is_store for path in paths] == [True, False, False, False, False, False]
 
 
-def test_kind_and_size_of_a_path(folder):
-    put(f"{folder}/a/file", "12345")
+def test_kind_and_size_of_a_path(folder_path):
+    put(f"{folder_path}/a/file", "12345")
     names = ("a", "a/file", "none", "a/")
-    assert [files.at(f"{folder}/{name}").exists() for name in names] == [True, True, False, True]
-    assert [files.at(f"{folder}/{name}").is_dir() for name in names] == [True, False, False, True]
-    assert [files.at(f"{folder}/{name}").is_file() for name in names] == [False, True, False, False]
-    assert files.at(f"{folder}/a/file").size() == 5
-    assert files.at(f"{folder}/a/").absolute() == files.at(f"{folder}/a").absolute()
-    none = files.at(f"{folder}/none")
+    assert [files.at(f"{folder_path}/{name}").exists() for name in names] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+    assert [files.at(f"{folder_path}/{name}").is_dir() for name in names] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert [files.at(f"{folder_path}/{name}").is_file() for name in names] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert files.at(f"{folder_path}/a/file").size() == 5
+    assert files.at(f"{folder_path}/a/").absolute() == files.at(f"{folder_path}/a").absolute()
+    none = files.at(f"{folder_path}/none")
     for query in (none.size, none.modified_ns):
         with pytest.raises(FileNotFoundError, match="none"):
             query()
 
 
-def test_contents_of_a_directory_and_their_removal(folder):
+def test_contents_of_a_directory_and_their_removal(folder_path):
     for name in ("b", "a/y", "a/z/x", ".hidden", "a/.git/x"):
-        put(f"{folder}/{name}", "x")
-    assert files.at(folder).names() == [".hidden", "a", "b"]
-    below = [f"{folder}/{name}" for name in ("a/y", "a/z/x", "b")]
-    assert files.at(folder + ("/" if files.is_remote(folder) else "")).files_below() == below
-    assert files.folders_among([f"{folder}/a", f"{folder}/b"]) == {f"{folder}/a"}
-    assert files.at(f"{folder}/a/[yz]").matching() == [f"{folder}/a/{name}" for name in "yz"]
-    files.at(f"{folder}/b").remove()
-    files.at(f"{folder}/a").remove_tree()
-    assert files.at(folder).names() == [".hidden"]
-    none = files.at(f"{folder}/none")
+        put(f"{folder_path}/{name}", "x")
+    assert files.at(folder_path).names() == [".hidden", "a", "b"]
+    below = [f"{folder_path}/{name}" for name in ("a/y", "a/z/x", "b")]
+    assert (
+        files.at(folder_path + ("/" if files.is_remote(folder_path) else "")).files_below() == below
+    )
+    assert files.folders_among([f"{folder_path}/a", f"{folder_path}/b"]) == {f"{folder_path}/a"}
+    assert files.at(f"{folder_path}/a/[yz]").matching() == [
+        f"{folder_path}/a/{name}" for name in "yz"
+    ]
+    files.at(f"{folder_path}/b").remove()
+    files.at(f"{folder_path}/a").remove_tree()
+    assert files.at(folder_path).names() == [".hidden"]
+    none = files.at(f"{folder_path}/none")
     assert none.names_if_dir() == []
     for method in (none.names, none.remove):
         with pytest.raises(OSError, match="none"):

@@ -18,7 +18,9 @@ from bert_tf.files.remote import Remote
 from tests import remote_folders, scripts
 from tests.remote_folders import put
 
-ON_EVERY_SYSTEM = pytest.mark.parametrize("folder", ["local", "remote", "store"], indirect=True)
+ON_EVERY_SYSTEM = pytest.mark.parametrize(
+    "folder_path", ["local", "remote", "store"], indirect=True
+)
 
 
 def write(path, value, mode="w", error=None):
@@ -59,35 +61,37 @@ def read_all(folder):
         (b"12345678" * 400_000, "wb", {}, b"12345678" * 400_000),  # larger than the buffers
     ],
 )
-def test_new_file_appears_when_it_is_complete(folder, value, mode, options, expected):
-    with files.new_file(f"{folder}/results", mode, **options) as file:
+def test_new_file_appears_when_it_is_complete(folder_path, value, mode, options, expected):
+    with files.new_file(f"{folder_path}/results", mode, **options) as file:
         assert file.write(value) == len(value)
         file.flush()
-        assert files.at(folder).names() == ([] if files.is_remote(folder) else ["results.partial"])
-    assert files.at(folder).names() == ["results"]
-    assert files.read_bytes(f"{folder}/results") == expected
+        assert files.at(folder_path).names() == (
+            [] if files.is_remote(folder_path) else ["results.partial"]
+        )
+    assert files.at(folder_path).names() == ["results"]
+    assert files.read_bytes(f"{folder_path}/results") == expected
 
 
 @ON_EVERY_SYSTEM
-def test_new_file_replaces_an_old_one(folder):
-    put(f"{folder}/results", "before, and longer")
-    if not files.at(folder).is_store:
-        put(f"{folder}/results.partial", "of a killed run")
-    write(f"{folder}/results", "after")
-    assert files.read_bytes(f"{folder}/results") == b"after"
-    assert files.at(folder).names() == ["results"]
+def test_new_file_replaces_an_old_one(folder_path):
+    put(f"{folder_path}/results", "before, and longer")
+    if not files.at(folder_path).is_store:
+        put(f"{folder_path}/results.partial", "of a killed run")
+    write(f"{folder_path}/results", "after")
+    assert files.read_bytes(f"{folder_path}/results") == b"after"
+    assert files.at(folder_path).names() == ["results"]
 
 
 @ON_EVERY_SYSTEM
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(5, "of a socket")])
-def test_an_error_in_the_block_leaves_the_old_file(folder, error):
-    put(f"{folder}/results", "before")
+def test_an_error_in_the_block_leaves_the_old_file(folder_path, error):
+    put(f"{folder_path}/results", "before")
     for name in ("results", "new"):
         with pytest.raises(type(error)) as caught:
-            write(f"{folder}/{name}", "half", error=error)
+            write(f"{folder_path}/{name}", "half", error=error)
         assert caught.value is error
-    assert files.at(folder).names() == ["results"]
-    assert files.read_bytes(f"{folder}/results") == b"before"
+    assert files.at(folder_path).names() == ["results"]
+    assert files.read_bytes(f"{folder_path}/results") == b"before"
 
 
 @pytest.mark.parametrize(

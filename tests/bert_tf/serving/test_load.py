@@ -1,5 +1,6 @@
 """bert_tf.load: a checkpoint and its exports give the same responses for every kind of task."""
 
+import dataclasses
 import functools
 import inspect
 import json
@@ -18,6 +19,7 @@ from bert_tf.tasks import KINDS
 from run.inference.settings import PredictionSettings
 from tests import scripts, toy_servables
 from tests.encoders import make_encoder
+from tests.errors import rejects
 from tests.toy_servables import CONFIG, LOAD_OPTIONS, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS
 
 # The first test writes seven models in three formats.
@@ -142,58 +144,85 @@ def test_labels_from_a_file(load, get_path, tmp_path):
     assert model.predict(**PAIR) == load("classifier").predict(**PAIR)
 
 
+@dataclasses.dataclass(frozen=True)
+class InvalidOptions:
+    """Options that `bert_tf.load` rejects.
+
+    Attributes:
+      name: str. Name of a model of toy_servables.
+      format: str. "checkpoint", "SavedModel", or "LiteRT".
+      options: Dict of the options.
+      message: str. Regular expression of a part of the message.
+    """
+
+    name: str
+    format: str
+    options: dict
+    message: str
+
+
 @pytest.mark.parametrize(
-    ("name", "kind", "options", "message"),
+    "case",
     [
-        ("nowhere", "checkpoint", {}, "`path`=.*nowhere: does not exist"),
-        (
-            "encoder",
-            "checkpoint",
-            {"strip_accents": "no"},
-            "strip_accents is 'no': must be true or false or null",
+        InvalidOptions(
+            name="nowhere",
+            format="checkpoint",
+            options={},
+            message="`path`=.*nowhere: does not exist",
         ),
-        (
-            "tagger",
-            "checkpoint",
-            {"kind": "tagger"},
-            "`kind`=tagger: must be one of classifier, token_classifier",
+        InvalidOptions(
+            name="encoder",
+            format="checkpoint",
+            options={"strip_accents": "no"},
+            message="strip_accents is 'no': must be true or false or null",
         ),
-        (
-            "tagger",
-            "checkpoint",
-            {"max_seq_length": "64"},
-            "max_seq_length is '64': must be an integer or null",
+        InvalidOptions(
+            name="tagger",
+            format="checkpoint",
+            options={"kind": "tagger"},
+            message="`kind`=tagger: must be one of classifier, token_classifier",
         ),
-        (
-            "tagger",
-            "checkpoint",
-            {"do_lower_case": "no"},
-            "`do_lower_case`=no: conflicts with task.json of `path`=.*tagger .True.",
+        InvalidOptions(
+            name="tagger",
+            format="checkpoint",
+            options={"max_seq_length": "64"},
+            message="max_seq_length is '64': must be an integer or null",
         ),
-        (
-            "tagger",
-            "LiteRT",
-            {"max_seq_length": 8},
-            "`max_seq_length`=8: has no effect with `path`=.*tagger.tflite, who",
+        InvalidOptions(
+            name="tagger",
+            format="checkpoint",
+            options={"do_lower_case": "no"},
+            message="`do_lower_case`=no: conflicts with task.json of `path`=.*tagger .True.",
         ),
-        (
-            "masked_lm",
-            "SavedModel",
-            {"top_k": 9},
-            "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm/1",
+        InvalidOptions(
+            name="tagger",
+            format="LiteRT",
+            options={"max_seq_length": 8},
+            message="`max_seq_length`=8: has no effect with `path`=.*tagger.tflite, who",
         ),
-        (
-            "masked_lm",
-            "checkpoint",
-            {"top_k": 10**6},
-            r"`top_k`=1000000: must be at most \d+, the size of the vocabulary$",
+        InvalidOptions(
+            name="masked_lm",
+            format="SavedModel",
+            options={"top_k": 9},
+            message="`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm/1",
         ),
-        ("squad", "checkpoint", {"top_k": 10**6}, "`top_k`=1000000: must be at most 1000$"),
+        InvalidOptions(
+            name="masked_lm",
+            format="checkpoint",
+            options={"top_k": 10**6},
+            message=r"`top_k`=1000000: must be at most \d+, the size of the vocabulary$",
+        ),
+        InvalidOptions(
+            name="squad",
+            format="checkpoint",
+            options={"top_k": 10**6},
+            message="`top_k`=1000000: must be at most 1000$",
+        ),
     ],
 )
-def test_invalid_options(get_path, name, kind, options, message):
-    with pytest.raises(InputError, match=message):
-        bert_tf.load(get_path(name, kind), **options)
+def test_invalid_options(get_path, case):
+    with pytest.raises(InputError, match=case.message):
+        bert_tf.load(get_path(case.name, case.format), **case.options)
 
 
 def test_a_checkpoint_wins_over_an_export_in_its_directory(get_path, tmp_path):
@@ -204,10 +233,10 @@ def test_a_checkpoint_wins_over_an_export_in_its_directory(get_path, tmp_path):
 
 def test_a_saved_model_of_another_project(tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "digits" / "1"))
-    with pytest.raises(
-        InputError,
-        match=r"^`path`=.*/digits: was not exported by export_saved_model: its SavedModel "
-        r"has no assets\.extra/task\.json, which describes the task$",
+    with rejects(
+        "path",
+        "was not exported by export_saved_model",
+        "no assets.extra/task.json, which describes the task",
     ):
         bert_tf.load(tmp_path / "digits")
 

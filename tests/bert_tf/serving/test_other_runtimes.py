@@ -18,7 +18,8 @@ from bert_tf.serving.description import ModelDescription
 from bert_tf.serving.loading import open_export
 from bert_tf.serving.plain_model import group_by_length
 from bert_tf.tasks import KINDS
-from tests.test_gpu_kernels import list_operations
+from tests import scripts
+from tests.graphs import list_operations
 from tests.toy_servables import (
     METADATA,
     PIECES,
@@ -207,6 +208,22 @@ def test_a_file_answers_texts_as_the_servable(servables, name, kind, tmp_path):
         assert_same_responses(model(**request), respond(servable, request))
     assert all(value.shape[0] == 0 for value in model(**{key: [] for key in unusual}).values())
     assert (model.kind, model.inputs) == (servable.kind, tuple(servable.text_inputs))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_requires_only_its_runtime(servables, name, tmp_path):
+    path = write_file(name, servables["tagger"], tmp_path)
+    others = ["tensorflow", "tensorflow_text", "tf_keras", "ai_edge_litert", "h5py", "absl"]
+    if name == "openvino":
+        others.append("flatbuffers")  # ONNX Runtime requires it.
+    code = (
+        f"import sys\nsys.modules.update(dict.fromkeys({others}))\nimport bert_tf\n"
+        f"print(bert_tf.load({path!r}).predict(text=['the dog'])[0])\n"
+    )
+    done = scripts.run_python("-c", code)
+    assert done.returncode == 0, done.stderr
+    expected = open_export(path).predict(text=["the dog"])[0]
+    assert done.stdout == f"{expected}\n"
 
 
 @pytest.mark.parametrize("name", FORMATS)

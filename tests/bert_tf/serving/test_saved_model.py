@@ -17,7 +17,7 @@ from bert_tf.serving import saved_model
 from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from tests.encoders import make_encoder
-from tests.test_gpu_kernels import list_operations
+from tests.graphs import list_operations
 from tests.toy_servables import (
     CONFIG,
     MAX_SEQ_LENGTH,

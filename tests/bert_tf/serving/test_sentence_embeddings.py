@@ -7,6 +7,7 @@ import bert_tf
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint, litert, saved_model
 from run.inference.served_models import resolve_checkpoint
+from tests.errors import rejects
 from tests.toy_servables import CONFIG, LOAD_OPTIONS, TEXTS, make_model
 
 OPTIONS = LOAD_OPTIONS["encoder"]
@@ -70,7 +71,7 @@ def test_only_encoders_have_a_pooling(toy_checkpoints):
         InputError, match=r"^sentence_pooling is 'first': must be one of mean, max,"
     ):
         bert_tf.load(toy_checkpoints / "encoder", sentence_pooling="first", **OPTIONS)
-    with pytest.raises(InputError, match=r"^`sentence_pooling`=max: has no effect on models of k"):
+    with rejects("sentence_pooling", "has no effect on models of k", value="max"):
         bert_tf.load(toy_checkpoints / "classifier", sentence_pooling="max")
 
 

@@ -25,7 +25,7 @@ IN_THIS_PROCESS = {
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory):
+def input_file(tmp_path_factory):
     """Two files, one of them .gz. A document continues from the first in the second."""
     folder = tmp_path_factory.mktemp("text")
     lines = [
@@ -63,13 +63,13 @@ def create(folder, texts, runner=IN_THIS_PROCESS, **settings):
     )
 
 
-def test_worker_processes_create_the_bytes_of_the_local_runner(texts, tmp_path):
-    counts, _ = create(tmp_path / "local", texts, {}, do_whole_word_mask=True)
+def test_worker_processes_create_the_bytes_of_the_local_runner(input_file, tmp_path):
+    counts, _ = create(tmp_path / "local", input_file, {}, do_whole_word_mask=True)
     output = scripts.succeed(
         "data_prep.create_pretraining_data",
         runner="direct",
         num_workers=3,
-        input_file=texts,
+        input_file=input_file,
         output_file=tmp_path / "beam" / "a.tfrecord",
         vocab_file=VOCAB_FILE,
         random_seed=SEED,
@@ -80,7 +80,7 @@ def test_worker_processes_create_the_bytes_of_the_local_runner(texts, tmp_path):
     assert len(contents(tmp_path / "beam")) == NUM_SHARDS
     create(
         tmp_path / "one_worker",
-        texts,
+        input_file,
         {"runner": "direct", "num_workers": 1},
         do_whole_word_mask=True,
     )
@@ -101,26 +101,26 @@ def test_worker_processes_create_the_bytes_of_the_local_runner(texts, tmp_path):
         {"objective": "doc_sentences", "pack_sequences": True},
     ],
 )
-def test_records_of_every_objective(texts, tmp_path, settings):
-    create(tmp_path / "local", texts, {}, **settings)
-    create(tmp_path / "beam", texts, **settings)
+def test_records_of_every_objective(input_file, tmp_path, settings):
+    create(tmp_path / "local", input_file, {}, **settings)
+    create(tmp_path / "beam", input_file, **settings)
     assert contents(tmp_path / "beam") == contents(tmp_path / "local")
 
 
-def test_a_second_run_creates_only_missing_shards(texts, tmp_path, capsys):
-    counts, created = create(tmp_path, texts)
+def test_a_second_run_creates_only_missing_shards(input_file, tmp_path, capsys):
+    counts, created = create(tmp_path, input_file)
     expected = contents(tmp_path)
     assert len(created) == NUM_SHARDS
     (tmp_path / "a-00002-of-00007.tfrecord").unlink()
-    assert create(tmp_path, texts) == (counts, created[2:3])
+    assert create(tmp_path, input_file) == (counts, created[2:3])
     assert contents(tmp_path) == expected
-    create(tmp_path, texts)
+    create(tmp_path, input_file)
     assert "is complete; " in capsys.readouterr().out
     with pytest.raises(InputError, match="contains a run with `masking` static, not dynamic"):
-        create(tmp_path, texts, masking="dynamic")
+        create(tmp_path, input_file, masking="dynamic")
 
 
-def test_errors_of_workers(texts, tmp_path, write, monkeypatch):
+def test_errors_of_workers(input_file, tmp_path, write, monkeypatch):
     # The first shard has only the first document.
     bad = write("bad.txt", "word " * 200 + "\n\n" + "a line\n\n" * 200)
     with pytest.raises(
@@ -132,10 +132,10 @@ def test_errors_of_workers(texts, tmp_path, write, monkeypatch):
     with pytest.raises(
         OSError, match=r"^/\S*a-00000-of-00007\.tfrecord: cannot be written: Is a directory$"
     ):
-        create(tmp_path / "full", texts)
+        create(tmp_path / "full", input_file)
     monkeypatch.setattr(beam_runner, "create_shard", lambda shard, settings: None)
     with pytest.raises(OSError, match=r"a\.tfrecord: 7 of 7 shards do not exist after the run"):
-        create(tmp_path / "elsewhere", texts)
+        create(tmp_path / "elsewhere", input_file)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_records_go_to_several_files_in_turn(tmp_path, monkeypatch):
 def test_counts(tmp_path, capsys):
     counts, (shard,) = create(tmp_path)
     found = read_records(tmp_path / "a.tfrecord")
-    printed = capsys.readouterr().out
+    printed = capsys.readouterr().err
     lengths = np.array([record["input_mask"].sum() for record in found])
     assert (counts.num_bytes, counts.num_documents) == (os.path.getsize(CORPUS_FILE), 20)
     assert shard.num_bytes == counts.num_bytes
@@ -114,9 +114,9 @@ def test_counts_of_unknown_tokens_and_dynamic_masking(tmp_path, write, capsys):
     )
     assert (counts.num_unknown, counts.num_tokens) == (1, 4)
     assert counts.num_masked == counts.num_predictions_cut == 0
-    printed = capsys.readouterr().out
-    assert "non-padding tokens, unmasked, " in printed
-    assert "warning: 25.0% of the tokens are [UNK]" in printed
+    printed = capsys.readouterr()
+    assert "non-padding tokens, unmasked, " in printed.out
+    assert "warning: 25.0% of the tokens are [UNK]" in printed.err
 
 
 def test_each_run_reads_its_vocabulary(tmp_path, write):
@@ -278,7 +278,9 @@ def test_a_note_about_documents_of_one_sentence():
     counts = shards.Counts(1, 3, 3, 9, num_sequences=3, num_records=3, num_real=9, num_ids=9)
     note = "note: each document has one sentence, so the pairs of sentences cannot be learned"
     has_note = [
-        any(line.startswith(note) for line in each.to_lines(InstanceSettings(objective=objective)))
+        any(
+            line.startswith(note) for line in each.find_notes(InstanceSettings(objective=objective))
+        )
         for each in (counts, dataclasses.replace(counts, num_sentences=4))
         for objective in ("sentence_pairs", "sentence_order", "segment_pairs")
     ]

@@ -11,7 +11,7 @@ import pytest
 from data_prep.pretraining import InstanceSettings, JobSettings, job
 from tests import scripts
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE, contents
-from tests.data_prep.test_processes import wait_until_dead
+from tests.data_prep.worker_processes import wait_until_dead
 
 pytestmark = pytest.mark.large
 

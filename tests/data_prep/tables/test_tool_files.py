@@ -7,6 +7,7 @@ import pytest
 from bert_tf.errors import InputError
 from data_prep import tables
 from tests.conftest import REFERENCE
+from tests.errors import rejects
 
 FOLDER = REFERENCE / "tables"
 ROWS = [
@@ -138,11 +139,9 @@ def test_tables_without_a_header():
     rows = read(path, columns=("text", "label"))[0]
     assert rows[:2] == [["text", "label"], ["the plot was dreadful", "0"]]
     assert len(rows) == len(path.read_text().splitlines()) + 1
-    with pytest.raises(
-        InputError, match=r"^`columns`=text: must name all 2 columns of .*headerless.csv"
-    ):
+    with rejects("columns", "must name all 2 columns of ", value="text"):
         read(path, columns=("text",))
-    with pytest.raises(InputError, match=r"^`columns`=a: has no effect on .*glue.parquet"):
+    with rejects("columns", "has no effect on ", value="a"):
         read(FOLDER / "glue.parquet", columns=("a",))
     # The names are not another row.
     assert read(FOLDER / "pandas.csv", columns=("text", "label"))[0] == ROWS

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from bert_tf.cli.model_settings import CasingSettings
 from bert_tf.errors import InputError
 from bert_tf.tokenization.plain import PlainTokenizer
 from data_prep.vocabulary import VocabularySettings, job
@@ -53,7 +54,10 @@ def test_words_of_a_lowercase_vocabulary_that_keeps_accents(tmp_path, write, str
     job.run(
         resolved(
             VocabularySettings(
-                text, str(tmp_path / "v"), initial_vocab=initial, strip_accents=strip_accents
+                text,
+                str(tmp_path / "v"),
+                initial_vocab=initial,
+                casing=CasingSettings(strip_accents=strip_accents),
             )
         )
     )

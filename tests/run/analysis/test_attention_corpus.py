@@ -22,7 +22,7 @@ OUTPUTS = {"analysis.npz", "heads.tsv", "measures.png", "relations.png", "relati
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory):
+def corpus_folder(tmp_path_factory):
     """Directory with texts and a treebank.
 
     The head of "right" is the previous word, and the head of "left" the next one.
@@ -64,13 +64,13 @@ def analyze(model, output_dir, **flags):
 
 
 @pytest.fixture(scope="module")
-def flags(texts):
+def flags(corpus_folder):
     """Flags of an analysis of several windows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "WINDOW", 8)
         yield {
-            "input_file": texts / "texts.txt",
-            "treebank": texts / "bank.conllu",
+            "input_file": corpus_folder / "texts.txt",
+            "treebank": corpus_folder / "bank.conllu",
             "batch_size": 4,
         }
 
@@ -126,13 +126,13 @@ def test_a_remote_directory(shifting, flags, analysis):
     assert set(files.at(folder).names()) == OUTPUTS - {"relations.tsv", "relations.png"}
 
 
-def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, texts):
+def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, corpus_folder):
     settings = resolved(
         AttentionReportSettings(
             ModelSettings(init_checkpoint=str(shifting)),
             TokenizerSettings(max_seq_length=16),
-            input_file=str(texts / "texts.txt"),
-            output_file=str(texts / "report.html"),
+            input_file=str(corpus_folder / "texts.txt"),
+            output_file=str(corpus_folder / "report.html"),
         )
     )
     observer = Observer(settings)
@@ -149,7 +149,7 @@ def test_measures_are_the_means_of_the_reports_of_each_text(analysis, shifting, 
 
 
 @pytest.mark.extra_large
-def test_importance(toys, texts, tmp_path, monkeypatch):
+def test_importance(toys, corpus_folder, tmp_path, monkeypatch):
     """All orders start and end with the same score."""
 
     def apply_masks(encoder, heads):
@@ -168,7 +168,7 @@ def test_importance(toys, texts, tmp_path, monkeypatch):
     monkeypatch.setattr(corpus.Predictor, "__call__", predict)
     monkeypatch.setattr(corpus, "CURVE_POINTS", 2)
     flags = {
-        "input_file": texts / "texts.txt",
+        "input_file": corpus_folder / "texts.txt",
         "importance_examples": 8,
         "data_dir": toys / "sst-2",
     }

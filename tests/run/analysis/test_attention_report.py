@@ -181,7 +181,7 @@ def test_rows_that_the_model_predicts_incorrectly(toys):
 def test_a_model_that_cannot_be_wrong(shifting):
     settings = make_settings(shifting, {"wrong_examples": 2})
     observer = Observer(settings)
-    with pytest.raises(InputError, match=r"`wrong_examples`: requires a fine-tuned model"):
+    with pytest.raises(InputError, match=r"`wrong_examples`=\d+: requires a fine-tuned model"):
         questions.find_wrong_predictions(settings, observer)
 
 

@@ -12,7 +12,7 @@ LENGTHS = [4, 1, 3, 4, 2]
 
 
 @pytest.fixture
-def saved(tmp_path):
+def saved_outputs(tmp_path):
     """Outputs [B, choices, ...] of multiple choice, and the path of their directory.
 
     They are written in another order.
@@ -39,8 +39,8 @@ def saved(tmp_path):
     return outputs, path
 
 
-def test_saved_outputs_are_the_teachers_except_for_rounding_and_padding(saved):
-    outputs, path = saved
+def test_saved_outputs_are_the_teachers_except_for_rounding_and_padding(saved_outputs):
+    outputs, path = saved_outputs
     kept = teacher_outputs.read(path, LENGTHS)
     rows = [2, 4, 2]  # Of at most 3 tokens.
     found = dict(zip(kept.entries, kept.look_up(rows, 3), strict=True))
@@ -59,17 +59,17 @@ def test_saved_outputs_are_the_teachers_except_for_rounding_and_padding(saved):
     assert batches.element_spec["teacher_hidden"].shape == [3, 2, 3, 4, 6]
 
 
-def test_another_teacher_or_other_data_have_another_directory(saved, tmp_path):
+def test_another_teacher_or_other_data_have_another_directory(saved_outputs, tmp_path):
     folder = str(tmp_path / "answers")
-    assert stored_rows.find_subfolder(folder, [{"of": "one"}, {"data": 1}]) == saved[1]
-    assert stored_rows.find_subfolder(folder, [{"of": "one"}, {"data": 2}]) != saved[1]
-    assert stored_rows.find_subfolder(folder, [{"of": "another"}, {"data": 1}]) != saved[1]
+    assert stored_rows.find_subfolder(folder, [{"of": "one"}, {"data": 1}]) == saved_outputs[1]
+    assert stored_rows.find_subfolder(folder, [{"of": "one"}, {"data": 2}]) != saved_outputs[1]
+    assert stored_rows.find_subfolder(folder, [{"of": "another"}, {"data": 1}]) != saved_outputs[1]
 
 
-def test_damaged_outputs_are_rejected(saved):
-    with open(f"{saved[1]}/hidden.bin", "wb") as file:
+def test_damaged_outputs_are_rejected(saved_outputs):
+    with open(f"{saved_outputs[1]}/hidden.bin", "wb") as file:
         file.write(b"cut")
     with pytest.raises(
         InputError, match=r"hidden.bin: is missing or corrupted; delete .* to query the teacher"
     ):
-        teacher_outputs.read(saved[1], LENGTHS)
+        teacher_outputs.read(saved_outputs[1], LENGTHS)

@@ -45,13 +45,13 @@ def write(path, parts):
 
 
 @pytest.fixture
-def folder(tmp_path, values):
+def stored_path(tmp_path, values):
     return write(stored_rows.find_subfolder(str(tmp_path / "vectors"), METADATA), parts(values))
 
 
-def test_rows_are_read_on_demand(folder, values):
-    assert sorted(os.listdir(folder)) == ["layer_0.bin", "layer_2.bin", "values.json"]
-    kept = embeddings.read(folder, LAYERS, OF_TAGGER, WIDTH)
+def test_rows_are_read_on_demand(stored_path, values):
+    assert sorted(os.listdir(stored_path)) == ["layer_0.bin", "layer_2.bin", "values.json"]
+    kept = embeddings.read(stored_path, LAYERS, OF_TAGGER, WIDTH)
     assert kept.shape == (3, 3, 2, WIDTH)
     found = kept.read(np.array([2, 1]), 4)
     assert found.dtype == np.float16
@@ -61,7 +61,8 @@ def test_rows_are_read_on_demand(folder, values):
     assert not found[1, 3:].any()
     mask = (np.arange(5) < np.array(OF_TAGGER)[:, np.newaxis]).astype(np.int32)
     taken = take_rows(
-        {"input_mask": mask, "vectors": embeddings.read(folder, (2,), OF_TAGGER, WIDTH)}, [0, 2]
+        {"input_mask": mask, "vectors": embeddings.read(stored_path, (2,), OF_TAGGER, WIDTH)},
+        [0, 2],
     )
     np.testing.assert_array_equal(taken["vectors"][0, :, 0], values[:3, 1])
     assert taken["vectors"].shape == (2, 3, 1, WIDTH)
@@ -88,12 +89,12 @@ def test_an_interrupted_writer_leaves_no_vectors(tmp_path, values):
     assert not os.listdir(tmp_path)
 
 
-def test_files_that_are_damaged_or_of_other_data(folder):
+def test_files_that_are_damaged_or_of_other_data(stored_path):
     with pytest.raises(InputError, match=r"layer_2\.bin: is missing or corrupted; "):
-        embeddings.read(folder, (2,), [3, 3], WIDTH)
-    with open(os.path.join(folder, "layer_0.bin"), "r+b") as file:
+        embeddings.read(stored_path, (2,), [3, 3], WIDTH)
+    with open(os.path.join(stored_path, "layer_0.bin"), "r+b") as file:
         file.truncate(10)
     with pytest.raises(
         InputError, match=r"layer_0\.bin: is missing or corrupted; delete .* to compute the "
     ):
-        embeddings.read(folder, LAYERS, OF_TAGGER, WIDTH)
+        embeddings.read(stored_path, LAYERS, OF_TAGGER, WIDTH)

@@ -16,7 +16,8 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import conll, word_features
+from data_prep.datasets import conll
+from data_prep.tasks import word_features
 from run.feature_based import model as feature_model
 from run.training.results import read_results
 from tests import scripts, short_features, toy_runs

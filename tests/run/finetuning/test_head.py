@@ -13,7 +13,7 @@ from run.finetuning import head
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks.classifier import ClassifierTask
 from run.finetuning.tasks.span_labeler import SpanLabelerTask
-from tests.run.finetuning.test_job import Task
+from tests.run.finetuning.toy_task import Task
 
 CONFIG = BertConfig(11, 6, 1, 2, 7, max_position_embeddings=9, type_vocab_size=2)
 HEAD = ("output_bias", "output_weights")
@@ -52,9 +52,9 @@ def test_a_head_for_the_same_labels_is_loaded(checkpoint, capsys, labels, metada
     path = checkpoint(models.BertClassifier(CONFIG, len(labels) or 1), metadata)
     for keep_head in (None, True):
         assert head.choose_new_variables(make_task(labels), path, keep_head, CONFIG) == ()
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().err == ""
     assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD
-    assert capsys.readouterr().out == (
+    assert capsys.readouterr().err == (
         f"`init_checkpoint`={path}: loads the encoder and initializes a new head (`nokeep_head`)\n"
     )
 
@@ -80,7 +80,7 @@ def test_a_head_for_other_labels_is_new_by_default(
 ):
     path = checkpoint(models.BertClassifier(CONFIG, len(labels)), metadata)
     assert head.choose_new_variables(make_task(labels), path, None, CONFIG) == HEAD
-    assert capsys.readouterr().out == (
+    assert capsys.readouterr().err == (
         f"`init_checkpoint`={path}: loads the encoder and initializes a new head; the "
         f"checkpoint's head {difference}, but this task requires a classifier with the labels a, "
         "b; set `keep_head` to load it anyway\n"
@@ -118,7 +118,7 @@ def test_rows_of_a_head_follow_the_labels(checkpoint, capsys):
     assert head.choose_new_variables(task, path, None, CONFIG) == ()
     order = head.get_output_order(task, path)
     assert order == (1, 2, 0)
-    assert "reorders the outputs of its head, c, a, b, to a, b, c" in capsys.readouterr().out
+    assert "reorders the outputs of its head, c, a, b, to a, b, c" in capsys.readouterr().err
     model = models.BertClassifier(CONFIG, 3)
     load_pretrained(model, path, output_order=order)
     values = {variable.name: variable.numpy() for variable in model.variables}
@@ -132,7 +132,7 @@ def test_rows_of_a_head_follow_the_labels(checkpoint, capsys):
 def test_a_head_with_another_number_of_labels_is_new(checkpoint, capsys):
     path = checkpoint(models.BertClassifier(CONFIG, 3), describe(("x", "y", "z")))
     assert head.choose_new_variables(make_task(), path, None, CONFIG) == HEAD
-    assert capsys.readouterr().out.endswith(
+    assert capsys.readouterr().err.endswith(
         "; the checkpoint's head has 3 outputs, but this task requires 2\n"
     )
     with pytest.raises(
@@ -147,7 +147,7 @@ def test_a_checkpoint_without_a_head(checkpoint, capsys):
     path = checkpoint(models.BertEncoder(CONFIG))
     for keep_head in (None, False):
         assert head.choose_new_variables(make_task(), path, keep_head, CONFIG) == ()
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().err == ""
     with pytest.raises(
         InputError,
         match=r"^`keep_head`: `init_checkpoint`=.* has no head for this task; it "

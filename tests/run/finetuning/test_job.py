@@ -1,35 +1,20 @@
 """The fine-tuning job before training: runs, small batches, steps, the optimizer, and resuming."""
 
 import dataclasses
-from unittest import mock
 
 import pytest
 import tf_keras
 
-from bert_tf.errors import InputError
-from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.tasks import base
 from run.finetuning.tasks.classifier import ClassifierTask
 from run.pretraining.settings import PretrainingSettings
 from run.training.loop import open_run
 from run.training.settings import OptimizerSettings, StepSettings, TrainingSettings
+from tests.errors import rejects
 
-BOTH = {"do_train": True, "tuning": TuningSettings(do_eval=True)}
+BOTH = {"do_train": True, "do_eval": True}
 TRAINING = TrainingSettings(output_dir="out", random_seed=5)
-
-
-class Task(base.Task):
-    """A task without data."""
-
-    kind = "classifier"
-    metric = "eval_accuracy"
-    data_class = mock.Mock(return_value=mock.Mock(settings_class=classifier.ClassifierSettings))
-    read = loss = logits_loss = score = decisions = report = predict = training_files = lambda *_: (
-        None
-    )
-    metadata = TaskMetadata("classifier", 12, True, ("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -110,8 +95,5 @@ def test_duplicate_values_are_tried_once():
 
 def test_too_few_examples_for_a_batch():
     settings = FineTuningSettings(do_train=True, tuning=TuningSettings(num_train_epochs=0.3))
-    with pytest.raises(
-        InputError,
-        match=r"^`train_batch_size`=32: 0\.3 epochs of 100 examples do not fill one batch",
-    ):
+    with rejects("train_batch_size", "0.3 epochs of 100 examples do not fill one batch", value=32):
         settings.num_train_steps(100)

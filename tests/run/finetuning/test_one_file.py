@@ -9,6 +9,7 @@ import pytest
 from bert_tf import models
 from bert_tf.errors import InputError
 from tests import scripts, toy_runs
+from tests.errors import rejects
 
 pytestmark = pytest.mark.large
 
@@ -116,9 +117,8 @@ def test_the_next_commands_name_the_evaluated_weights(folder, capsys):
         assert out.splitlines()[-2].startswith(
             f"to predict: python -m run.predict --model={model} --input_file"
         )
-    with pytest.raises(
-        InputError,
-        match=r"^`output_dir`=stays: contains the best weights of evaluations, in best; ",
+    with rejects(
+        "output_dir", "contains the best weights of evaluations, in best; ", value="stays"
     ):
         scripts.run_here(
             SCRIPT,

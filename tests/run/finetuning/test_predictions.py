@@ -9,7 +9,7 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
-from data_prep.tasks.glue import NLI_LABELS
+from data_prep.datasets.published import NLI_LABELS
 from run.training import checkpoints
 from tests import scripts, toy_runs
 

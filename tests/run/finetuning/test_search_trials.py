@@ -12,12 +12,12 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.finetuning.experiment import Experiment, Trained
 from run.finetuning.search import search
-from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.settings import FineTuningSettings
 from run.techniques.settings import TrainedWeightsSettings
 from run.training import model_files
 from run.training.loop import DivergedError
 from run.training.settings import TrainingSettings
-from tests.run.finetuning.test_job import Task
+from tests.run.finetuning.toy_task import Task
 
 SCORES = {
     "batch8_lr0.1_epochs1": 0.25,
@@ -72,7 +72,7 @@ def searched(tmp_path, monkeypatch):
         monkeypatch.setattr(Experiment, "train_once", train_once)
         settings = FineTuningSettings(
             training=TrainingSettings(output_dir=str(tmp_path)),
-            tuning=TuningSettings(do_eval=True),
+            do_eval=True,
             trained_weights=TrainedWeightsSettings(lora_rank=2),  # Only allowed in training.
             do_train=True,
             search=True,

@@ -103,55 +103,64 @@ def test_a_round_trip_keeps_vocabulary_and_casing(
         assert (folder / "vocab.txt").read_bytes() == vocabulary.read_bytes()
 
 
+@dataclasses.dataclass(frozen=True)
+class RejectedConversion:
+    """A conversion that is rejected.
+
+    Attributes:
+      source: str. "original", or the name of a directory of reference numbers.
+      message: str. Regular expression of a part of the message.
+      change: Dict of the fields of the config that differ from the config of the checkpoint.
+      options: Dict of options of `convert`.
+    """
+
+    source: str
+    message: str
+    change: dict = dataclasses.field(default_factory=dict)
+    options: dict = dataclasses.field(default_factory=dict)
+
+
 @pytest.mark.parametrize(
-    ("source", "change", "options", "message"),
+    "case",
     [
-        (
+        RejectedConversion(
             "original",
-            {"num_hidden_layers": 3},
-            {},
-            "the checkpoint has no bert/encoder/layer_2/attention/self/query/kernel, which the",
+            change={"num_hidden_layers": 3},
+            message="the checkpoint has no bert/encoder/layer_2/attention/self/query/kernel, which",
         ),
-        (
+        RejectedConversion(
             "original",
-            {"num_hidden_layers": 1},
-            {},
-            "contains bert/encoder/layer_1/attention/output/LayerNorm/beta, "
+            change={"num_hidden_layers": 1},
+            message="contains bert/encoder/layer_1/attention/output/LayerNorm/beta, "
             "which the model does not have; set the config",
         ),
-        (
+        RejectedConversion(
             "original",
-            {"vocab_size": 119},
-            {},
-            r"word_embeddings has shape \[120, 32\] in the checkpoint and \[119, 32\] in the BERT",
+            change={"vocab_size": 119},
+            message=r"word_embeddings has shape \[120, 32\] in the checkpoint and \[119, 32\] in",
         ),
-        (
+        RejectedConversion(
             "hf_tiny",
-            {"hidden_act": "gelu"},
-            {},
-            "hidden_act is 'gelu_exact' in the checkpoint and 'gelu' in the BERT config",
+            change={"hidden_act": "gelu"},
+            message="hidden_act is 'gelu_exact' in the checkpoint and 'gelu' in the BERT config",
         ),
-        (
+        RejectedConversion(
             "original",
-            {},
-            {"max_position_embeddings": 64},
-            "`max_position_embeddings`=64: must be greater than 64, the number of position",
+            options={"max_position_embeddings": 64},
+            message="`max_position_embeddings`=64: must be greater than 64, the number of position",
         ),
-        (
+        RejectedConversion(
             "original",
-            {},
-            {"vocab_file": "more.txt"},
-            "`vocab_file`=more.txt: has 121 entries, but the model has 120; set the vocabulary",
+            options={"vocab_file": "more.txt"},
+            message="`vocab_file`=more.txt: has 121 entries, but the model has 120; set the",
         ),
     ],
 )
-def test_rejected_conversions(
-    original, vocabulary, reference, tmp_path, monkeypatch, *, source, change, options, message
-):
+def test_rejected_conversions(original, vocabulary, reference, tmp_path, monkeypatch, case):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "more.txt").write_text(vocabulary.read_text() + "more\n")
-    source = str(original if source == "original" else reference / source)
-    config = dataclasses.replace(ModelDirectory.open(source).config, **change)
-    with pytest.raises(InputError, match=message):
-        convert(source, "out", "tf1", config, **options)
+    source = str(original if case.source == "original" else reference / case.source)
+    config = dataclasses.replace(ModelDirectory.open(source).config, **case.change)
+    with pytest.raises(InputError, match=case.message):
+        convert(source, "out", "tf1", config, **case.options)
     assert not (tmp_path / "out").exists()

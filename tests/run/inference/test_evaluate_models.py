@@ -7,6 +7,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from tests import scripts
+from tests.errors import rejects
 
 pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]
 
@@ -57,9 +58,8 @@ def test_an_export_has_the_scores_of_its_checkpoint(tmp_path, name, export, flag
 
 
 def test_an_export_requires_a_checkpoint_before_it():
-    with pytest.raises(
-        InputError,
-        match=r"^`models`=none\.tflite: is an export, whose data its checkpoint describes",
+    with rejects(
+        "models", "is an export, whose data its checkpoint describes", value="none.tflite"
     ):
         scripts.run_here(EVALUATE, models="none.tflite,sst", **DATA["sst"])
 

@@ -14,7 +14,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.serving.litert import LiteRTModel
-from data_prep.tasks import tag_schemes
+from data_prep.datasets import tag_schemes
 from tests import remote_folders, scripts
 
 pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]

@@ -78,7 +78,7 @@ def flags(tmp_path_factory, reference):
 
 
 @pytest.fixture(scope="module")
-def expected(flags, reference, reference_config):
+def expected_lines(flags, reference, reference_config):
     """For each line, its tokens and the embeddings of the layers -1 and 0.
 
     They are from one batch of full length.
@@ -102,7 +102,7 @@ def assert_rows(rows, expected):
         np.testing.assert_allclose(vectors, expected_vectors, rtol=0, atol=2e-5)
 
 
-def test_json_lines_have_the_format_of_the_original_bert(flags, expected, tmp_path, capsys):
+def test_json_lines_have_the_format_of_the_original_bert(flags, expected_lines, tmp_path, capsys):
     scripts.run_here(
         EXTRACT, output_file=tmp_path / "out.jsonl", layers="-1,0", batch_size=3, **flags
     )
@@ -125,13 +125,13 @@ def test_json_lines_have_the_format_of_the_original_bert(flags, expected, tmp_pa
             )
             for row in rows
         ],
-        expected,
+        expected_lines,
     )
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
 @pytest.mark.parametrize("batches_per_window", [1, 2])
-def test_numpy_arrays_from_standard_input(flags, expected, monkeypatch, batches_per_window):
+def test_numpy_arrays_from_standard_input(flags, expected_lines, monkeypatch, batches_per_window):
     """The output directory is remote."""
     output = f"{remote_folders.new_folder()}/out.npz"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(LINES))))
@@ -150,7 +150,7 @@ def test_numpy_arrays_from_standard_input(flags, expected, monkeypatch, batches_
         tokens, vectors = (
             np.split(arrays[name], arrays["row_splits"][1:-1]) for name in ("tokens", "vectors")
         )
-    assert_rows(list(zip(tokens, vectors, strict=True)), expected)
+    assert_rows(list(zip(tokens, vectors, strict=True)), expected_lines)
 
 
 def test_a_byte_order_mark_is_not_text(tmp_path, monkeypatch):

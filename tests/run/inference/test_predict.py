@@ -1,5 +1,6 @@
 """run.predict: a prediction for each row, in order, for every task and format of files."""
 
+import dataclasses
 import json
 import tempfile
 
@@ -13,6 +14,7 @@ from run.inference.predict import open_model
 from run.inference.settings import PredictionSettings
 from tests import scripts
 from tests.conftest import REFERENCE
+from tests.errors import rejects
 from tests.settings import resolved
 
 pytestmark = pytest.mark.large
@@ -159,102 +161,130 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
         assert requests == [({"text_a": "a, b", "choices": ["c", "d"]}, {})]
 
 
+@dataclasses.dataclass(frozen=True)
+class InvalidFile:
+    """A file that cannot be read.
+
+    Attributes:
+      name: str. Name of the file.
+      content: str. Content of the file.
+      message: str. Regular expression of a part of the message.
+      inputs: Tuple of str. Names of the texts of a request.
+      options: Dict of arguments of RequestOptions.
+    """
+
+    name: str
+    content: str
+    message: str
+    inputs: tuple = ("text",)
+    options: dict = dataclasses.field(default_factory=dict)
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "inputs", "columns", "message"),
+    "case",
     [
-        (
+        InvalidFile(
             "a.txt",
             "one\n",
-            ("text_a", "text_b"),
-            (),
-            "a.txt:1: the model requires text_a and text_b, separated by ` ",
+            inputs=("text_a", "text_b"),
+            message="a.txt:1: the model requires text_a and text_b, separated by ` ",
         ),
-        (
+        InvalidFile(
             "a.tsv",
             "x\ty\n1\ta\tb\n",
-            ("text",),
-            ("y",),
-            "a.tsv:2: must have 2 columns, but has 3; texts cannot contain t",
+            options={"columns": ("y",)},
+            message="a.tsv:2: must have 2 columns, but has 3; texts cannot contain t",
         ),
-        (
+        InvalidFile(
             "a.csv",
             "x,text\n1,a, b\n",
-            ("text",),
-            (),
-            "a.csv:2: must have 2 columns, but has 3; "
+            message="a.csv:2: must have 2 columns, but has 3; "
             "enclose texts that contain commas in double quotes",
         ),
-        (
+        InvalidFile(
             "a.tsv",
             " txt\tb c\n1\t2\n",
-            ("text",),
-            (),
-            "a.tsv:1: has no column 'text'; the columns are ' txt', 'b c'; set `columns`",
+            message="a.tsv:1: has no column 'text'; the columns are ' txt', 'b c'; set `columns`",
         ),
-        (
+        InvalidFile(
             "a.txt",
             "x\ry\r",
-            ("text",),
-            (),
-            r"a.txt: its lines end at \\r; save the file with line ends \\n",
+            message=r"a.txt: its lines end at \\r; save the file with line ends \\n",
         ),
-        (
+        InvalidFile(
             "a.tsv",
             "x\ty\n",
-            ("text",),
-            ("x", "y"),
-            "`columns`=x,y: the model requires text; set 1 columns",
+            options={"columns": ("x", "y")},
+            message="`columns`=x,y: the model requires text; set 1 columns",
         ),
-        (
+        InvalidFile(
             "a.txt",
             "one\n",
-            ("text",),
-            ("x",),
-            "`columns`=x: has no effect on lines of text; use a table",
+            options={"columns": ("x",)},
+            message="`columns`=x: has no effect on lines of text; use a table",
         ),
-        (
+        InvalidFile(
             "a.txt",
             "one\n",
-            ("text_a", "choices"),
-            (),
-            "a.txt: the model requires text_a and choices, which do not fit on",
+            inputs=("text_a", "choices"),
+            message="a.txt: the model requires text_a and choices, which do not fit on",
         ),
-        (
+        InvalidFile(
             "a.tsv",
             "x\ty\n",
-            ("text",),
-            ("z",),
-            "a.tsv:1: has no column 'z'; the columns are x, y; set `columns`",
+            options={"columns": ("z",)},
+            message="a.tsv:1: has no column 'z'; the columns are x, y; set `columns`",
         ),
-        (
+        InvalidFile(
             "a.jsonl",
             '{"x": "a"}\n',
-            ("text_a", "choices"),
-            ("x",),
-            "`columns`=x: the model requires text_a, choices; set",
+            inputs=("text_a", "choices"),
+            options={"columns": ("x",)},
+            message="`columns`=x: the model requires text_a, choices; set",
         ),
-        ("a.jsonl", '{"x": "a"}\n', ("text",), (), "a.jsonl:1: has no key 'text'; the keys are x"),
-        (
+        InvalidFile(
+            "a.jsonl", '{"x": "a"}\n', message="a.jsonl:1: has no key 'text'; the keys are x"
+        ),
+        InvalidFile(
             "a.jsonl",
             '{"text": "a", "id": 1}\n{"text": null}\n',
-            ("text",),
-            (),
-            "jsonl:2: text is None; must be a string",
+            message="jsonl:2: text is None; must be a string",
         ),
-        (
+        InvalidFile(
             "a.jsonl",
             '{"text_a": "a", "choices": "b"}\n',
-            ("text_a", "choices"),
-            (),
-            "jsonl:1: choices is 'b'; must be a ",
+            inputs=("text_a", "choices"),
+            message="jsonl:1: choices is 'b'; must be a ",
+        ),
+        InvalidFile(
+            "a.csv",
+            "text,text\na,b\n",
+            message=r"a\.csv:1: 2 columns have the name 'text'; rename all but one$",
+        ),
+        InvalidFile(
+            "a.csv",
+            "text\na\n",
+            options={"id_columns": ("id",)},
+            message=r"has no column 'id'; .* set `id_column`$",
+        ),
+        InvalidFile(
+            "a.txt",
+            "one\n",
+            options={"id_columns": ("id",)},
+            message="^`id_column`=id: has no effect on lines of text; use a table",
+        ),
+        InvalidFile(
+            "a.jsonl",
+            '{"text": "a"}\n{"x": "a"}\n',
+            message=r"a\.jsonl:2: has no key 'text'; the keys are x$",
         ),
     ],
 )
-def test_invalid_files(tmp_path, name, content, inputs, columns, message):
-    (tmp_path / name).write_text(content)
-    options = request_files.RequestOptions(columns)
-    with pytest.raises(InputError, match=message):
-        list(request_files.read(str(tmp_path / name), inputs, options))
+def test_invalid_files(tmp_path, case):
+    (tmp_path / case.name).write_text(case.content)
+    options = request_files.RequestOptions(**case.options)
+    with pytest.raises(InputError, match=case.message):
+        list(request_files.read(str(tmp_path / case.name), case.inputs, options))
 
 
 def test_special_characters_in_a_table_are_escaped(tmp_path):
@@ -380,40 +410,6 @@ def test_copied_columns(tmp_path, id_columns, expected):
     assert list(row.items()) == list(expected.items())
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "options", "message"),
-    [
-        (
-            "a.csv",
-            "text,text\na,b\n",
-            {},
-            r"a\.csv:1: 2 columns have the name 'text'; rename all but one$",
-        ),
-        ("a.csv", "text\na\n", {"id_columns": ("id",)}, r"has no column 'id'; .* set `id_column`$"),
-        (
-            "a.txt",
-            "one\n",
-            {"id_columns": ("id",)},
-            "^`id_column`=id: has no effect on lines of text; use a table",
-        ),
-        (
-            "a.jsonl",
-            '{"text": "a"}\n{"x": "a"}\n',
-            {},
-            r"a\.jsonl:2: has no key 'text'; the keys are x$",
-        ),
-    ],
-)
-def test_invalid_columns(tmp_path, name, content, options, message):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=message):
-        list(
-            request_files.read(
-                str(tmp_path / name), ["text"], request_files.RequestOptions(**options)
-            )
-        )
-
-
 def test_a_csv_is_read_back(tmp_path):
     """By pandas too: texts with line breaks and quotes are quoted."""
     path = str(tmp_path / "a.csv")
@@ -426,5 +422,5 @@ def test_a_csv_is_read_back(tmp_path):
 
 
 def test_names_of_outputs_that_are_not_written():
-    with pytest.raises(InputError, match=r"^`output_file`=a.parquet: must end in .csv or .tsv"):
+    with rejects("output_file", "must end in .csv or .tsv", value="a.parquet"):
         PredictionSettings(model="m", input_file="a.csv", output_file="a.parquet").check()

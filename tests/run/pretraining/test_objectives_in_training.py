@@ -99,7 +99,7 @@ def make_settings(folder, objective, phases=None, **schedule):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory, config):
+def trained_folder(tmp_path_factory, config):
     """Directory with the records and a run of each objective."""
     folder = tmp_path_factory.mktemp("objectives")
     for objective, kind in KINDS.items():
@@ -148,8 +148,10 @@ def phases(tmp_path_factory, config):
 
 
 @pytest.mark.parametrize("objective", KINDS)
-def test_results_of_the_evaluation(trained, objective):
-    lines = (trained / objective / "eval_results.txt").read_text(encoding="utf-8").splitlines()
+def test_results_of_the_evaluation(trained_folder, objective):
+    lines = (
+        (trained_folder / objective / "eval_results.txt").read_text(encoding="utf-8").splitlines()
+    )
     results = {key: float(value) for key, value in (line.split(" = ") for line in lines)}
     label = {"sentence_order": ["sentence_order_accuracy", "sentence_order_loss"]}.get(
         objective, []
@@ -166,9 +168,12 @@ def test_results_of_the_evaluation(trained, objective):
 
 @pytest.mark.extra_large
 @pytest.mark.parametrize("objective", ["sentence_order", "left_to_right"])
-def test_a_resumed_run_ends_like_an_uninterrupted_one(trained, config, tmp_path, objective):
+def test_a_resumed_run_ends_like_an_uninterrupted_one(trained_folder, config, tmp_path, objective):
     assert_resumes(
-        make_settings(trained, objective), choose_config(config, objective), 2, tmp_path / "resumed"
+        make_settings(trained_folder, objective),
+        choose_config(config, objective),
+        2,
+        tmp_path / "resumed",
     )
 
 
@@ -195,8 +200,8 @@ def assert_resumes(settings, config, step, resumed):
     assert_same_tensors(resumed / f"ckpt-{STEPS}", pathlib.Path(finished, f"ckpt-{STEPS}"))
 
 
-def test_a_model_without_a_label_lacks_its_head_and_keeps_its_pooler(trained, config):
-    names = open_checkpoint(str(trained / "full_sentences")).tensors
+def test_a_model_without_a_label_lacks_its_head_and_keeps_its_pooler(trained_folder, config):
+    names = open_checkpoint(str(trained_folder / "full_sentences")).tensors
     assert "bert/pooler/dense/kernel" in names
     assert not any(name.startswith("cls/seq_relationship") for name in names)
     model = models.BertPretrainer(config, sentence_label=None)
@@ -206,9 +211,9 @@ def test_a_model_without_a_label_lacks_its_head_and_keeps_its_pooler(trained, co
     )
 
 
-def test_packs_with_more_masks_than_fit(trained, config):
-    settings = make_settings(trained, "sentence_order").replace_values(
-        {"masked_lm_prob": 0.9, "output_dir": str(trained / "too_many"), "config": config}
+def test_packs_with_more_masks_than_fit(trained_folder, config):
+    settings = make_settings(trained_folder, "sentence_order").replace_values(
+        {"masked_lm_prob": 0.9, "output_dir": str(trained_folder / "too_many"), "config": config}
     )
     with pytest.raises(
         ValueError, match="more masked tokens for its sequences than `max_predictions_per_seq`"

@@ -41,10 +41,10 @@ def test_phases():
             "128:0.9,512:0.2",
             "`phases`=128:0.9,512:0.2: the fractions must add up to 1, but add up to 1.1",
         ),
-        ("128:x", "'128:x' is not a phase; must be LENGTH:FRACTION"),
-        ("128:0.5:1:2:3,64:0.5", "'128:0.5:1:2:3' is not a phase"),
-        ("128:1.5,64:-0.5", "'128:1.5': the fraction must be greater than 0 and at most 1"),
-        ("3:1", "`phases`: '3:1': `max_seq_length`=3: must be at least 4"),
+        ("128:x", "`phases`=128:x: is not a phase; must be LENGTH:FRACTION"),
+        ("128:0.5:1:2:3,64:0.5", "`phases`=128:0.5:1:2:3: is not a phase"),
+        ("128:1.5,64:-0.5", "`phases`=128:1.5: the fraction must be greater than 0 and at most 1"),
+        ("3:1", "`phases`=3:1: `max_seq_length`=3: must be at least 5"),
     ],
 )
 def test_phases_that_are_none(phases, message):

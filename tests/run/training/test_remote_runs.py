@@ -5,7 +5,7 @@ import pytest
 from bert_tf import files
 from tests import remote_folders
 from tests.remote_folders import put
-from tests.run.training.test_loop import batches, evaluate_by_step, start, train
+from tests.run.training.toy_loop import batches, evaluate_by_step, start, train
 
 pytestmark = pytest.mark.large
 

@@ -22,7 +22,7 @@ from bert_tf.optimization import BertAdamW, create_optimizer
 from run.training import host_batches
 from run.training.step import Trainer
 from tests import reference_training, scripts
-from tests.end_to_end.test_killed_runs import start_workers
+from tests.clusters import start_workers
 
 RELATIVE = 1e-4
 WORKER_SECONDS = 240

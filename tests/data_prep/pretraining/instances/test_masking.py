@@ -9,7 +9,6 @@ import functools
 import numpy as np
 import pytest
 
-from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import (
@@ -21,6 +20,7 @@ from data_prep.pretraining.instances import (
 )
 from run.pretraining.settings import PretrainingSettings
 from tests.data_prep.pretraining.instances.toy_corpora import MASK, VOCABULARY, make_random_corpus
+from tests.errors import rejects
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,7 @@ def test_the_default_rule_is_exactly_the_original():
     "settings_class", [InstanceSettings, functools.partial(PretrainingSettings, masking="dynamic")]
 )
 def test_fractions_of_more_than_one(settings_class):
-    with pytest.raises(
-        InputError,
-        match=r"^`mask_fraction`=0.7: must be at most 1 together with `random_fraction`=0",
-    ):
+    with rejects("mask_fraction", "must be at most 1 together with `random_fraction`=0", value=0.7):
         settings_class(mask_fraction=0.7, random_fraction=0.31)
 
 

@@ -12,7 +12,7 @@ from data_prep.pretraining.instances import (
     create_random_state,
     sampling,
 )
-from data_prep.pretraining.instances.instances import create_text
+from data_prep.pretraining.instances.generation import create_text
 from tests.data_prep.pretraining.instances.toy_corpora import (
     VOCABULARY,
     make_corpus,

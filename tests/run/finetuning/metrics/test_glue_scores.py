@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_prep.tasks.glue import TASKS
+from data_prep.datasets.published import DATASETS
 from run.finetuning.metrics import glue_scores, glue_submission
 
 
@@ -70,7 +70,7 @@ def test_predictions_and_probabilities():
 
 
 def test_every_task_is_scored_by_known_metrics():
-    named = {name for task in TASKS.values() for name in task.metrics}
+    named = {name for task in DATASETS.values() for name in task.metrics}
     assert named <= set(glue_scores.METRICS)
 
 
@@ -106,7 +106,7 @@ def test_means_of_probabilities():
 
 def test_labels_by_name_beside_the_published_index(tmp_path):
     path = glue_submission.write(
-        tmp_path, TASKS["qnli"], ["test-0", "test-1", "test-7"], np.array([1, 0, 1])
+        tmp_path, DATASETS["qnli"], ["test-0", "test-1", "test-7"], np.array([1, 0, 1])
     )
     assert path.endswith("QNLI.tsv")
     with open(path, encoding="utf-8") as file:
@@ -119,7 +119,7 @@ def test_labels_by_name_beside_the_published_index(tmp_path):
 def test_similarities_stay_in_their_range(tmp_path):
     path = glue_submission.write(
         tmp_path,
-        TASKS["sts-b"],
+        DATASETS["sts-b"],
         ["test-0", "test-1", "test-2"],
         np.array([5.25, -0.5, 2.34567], np.float32),
     )
@@ -128,4 +128,4 @@ def test_similarities_stay_in_their_range(tmp_path):
 
 
 def test_every_task_of_glue_has_a_file():
-    assert set(glue_submission.FILES) == set(TASKS) - {"xnli", "sick_e", "sick_r"}
+    assert set(glue_submission.FILES) == set(DATASETS) - {"xnli", "sick_e", "sick_r"}

@@ -184,11 +184,9 @@ def test_spans_are_averaged_over_all_windows_of_a_question(ignores_padding):
     Question 1 has none, as if its context were empty.
     """
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]])
-    data = types.SimpleNamespace(
-        windows=[types.SimpleNamespace(example_index=index) for index in (0, 0, 2)]
-    )
+    windows = [types.SimpleNamespace(example_index=index) for index in (0, 0, 2)]
     penalty = -10_000.0 * (1 - mask) if ignores_padding else 0
-    task = types.SimpleNamespace(data=data, _padding_penalty=penalty)
+    task = types.SimpleNamespace(windows=windows, _padding_penalty=penalty)
     generator = np.random.default_rng(1)
     outputs = [
         {

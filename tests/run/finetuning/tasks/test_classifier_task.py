@@ -11,9 +11,9 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
+from data_prep.datasets.published import order_labels
 from data_prep.tasks import classifier
-from data_prep.tasks.glue import order_labels
-from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks.classifier import ClassifierTask
 from run.training.padding import Padding
 
@@ -122,7 +122,7 @@ def test_several_labels_of_which_the_training_data_lacks_some_count_as_wrong(
     """Each row with such labels adds a label that no row has in the predictions."""
     settings = make_custom(tmp_path, ["a, b", "b", ""], ["a, c", "b"], label_separator=",")
     task = ClassifierTask.open(
-        FineTuningSettings(task=settings, tuning=TuningSettings(do_eval=True)),
+        FineTuningSettings(task=settings, do_eval=True),
         TaskMetadata("classifier", 9, True, ("a", "b"), multi_label=True),
     )
     task = task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), Padding.STATIC)

@@ -6,7 +6,7 @@ from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS, SERVABLES, UNTRAINED_KINDS
 from bert_tf.tasks.masked_lm.graph import ServedMaskedLM
 from data_prep.tasks import DATA
-from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS
 from run.inference import served_models as serving_settings
 from run.training.padding import Padding
@@ -47,7 +47,7 @@ def test_all_files_are_read_before_texts_are_tokenized(name, settings, tmp_path,
     task = TASKS[name].open(
         FineTuningSettings(
             do_train=True,
-            tuning=TuningSettings(do_eval=True),
+            do_eval=True,
             task=DATA[name].settings_class(**settings),
         ),
         None,

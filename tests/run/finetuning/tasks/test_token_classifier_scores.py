@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from bert_tf.cli.model_settings import TokenizerSettings
-from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import token_classifier, word_features
-from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks.token_classifier import TokenClassifierTask
 from run.training.padding import Padding
 from run.training.settings import TrainingSettings
+from tests.errors import rejects
 
 ENTITIES = ("O", "B-X", "I-X")
 
@@ -26,7 +26,8 @@ def make_task(tmp_path, reference):
     def make(split, content, labels=ENTITIES, name="data.txt", **settings):
         (tmp_path / name).write_text(content)
         settings = FineTuningSettings(
-            tuning=TuningSettings(do_eval=split == "dev", do_predict=split == "test"),
+            do_eval=split == "dev",
+            do_predict=split == "test",
             tokenizer=TokenizerSettings(max_seq_length=9),
             task=token_classifier.TokenClassifierSettings(
                 **{f"{split}_file": str(tmp_path / name), **settings}
@@ -119,10 +120,8 @@ def test_predictions_for_a_treebank_are_a_treebank(make_task, tmp_path, capsys):
 def test_a_model_is_required():
     settings = FineTuningSettings(
         training=TrainingSettings(output_dir="out"),
-        tuning=TuningSettings(do_eval=True),
+        do_eval=True,
         task=token_classifier.TokenClassifierSettings(dev_file="dev.txt"),
     )
-    with pytest.raises(
-        InputError, match=r"^`output_dir`=out: contains no tagger; train first, or set `init"
-    ):
+    with rejects("output_dir", "no tagger", "train first, or set `init", value="out"):
         TokenClassifierTask.open(settings, None).read(None, Padding.STATIC)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import data_file
+from data_prep.datasets import own_columns
 from data_prep.tasks.classifier import ClassifierData, ClassifierSettings
 
 
@@ -23,7 +23,7 @@ from data_prep.tasks.classifier import ClassifierData, ClassifierSettings
     ],
 )
 def test_columns_are_found_by_common_names(write, header, given, expected):
-    assert data_file.find_columns(write("a.csv", f"{header}\n"), **given) == expected
+    assert own_columns.find_columns(write("a.csv", f"{header}\n"), **given) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,18 +44,18 @@ def test_columns_are_found_by_common_names(write, header, given, expected):
 )
 def test_columns_that_are_not_found(write, header, message):
     with pytest.raises(InputError, match=message):
-        data_file.find_columns(write("a.csv", f"{header}\n"))
+        own_columns.find_columns(write("a.csv", f"{header}\n"))
 
 
 def test_development_rows_have_the_same_fraction_of_each_label():
     labels = np.array([0] * 100 + [1] * 10 + [2] * 2 + [3], np.int32)
-    chosen = data_file.choose_development_rows(labels, 0.2)
+    chosen = own_columns.choose_development_rows(labels, 0.2)
     assert np.bincount(labels[chosen], minlength=4).tolist() == [20, 2, 1, 0]
-    np.testing.assert_array_equal(chosen, data_file.choose_development_rows(labels, 0.2))
+    np.testing.assert_array_equal(chosen, own_columns.choose_development_rows(labels, 0.2))
     assert not np.array_equal(np.flatnonzero(chosen)[:20], np.arange(20))
-    assert not data_file.choose_development_rows(labels, 0).any()
+    assert not own_columns.choose_development_rows(labels, 0).any()
     assert (
-        data_file.choose_development_rows(np.linspace(0, 1, 30, dtype=np.float32), 0.1).sum() == 3
+        own_columns.choose_development_rows(np.linspace(0, 1, 30, dtype=np.float32), 0.1).sum() == 3
     )
 
 

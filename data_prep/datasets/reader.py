@@ -1,8 +1,8 @@
-"""Classification datasets: the layout of their files, and the reader of these files.
+"""The reader of the files of classification datasets.
 
-`data_prep.tasks.glue` describes the published datasets, and `data_prep.tasks.custom_files` your own
-files. Published files are read like in the processors of the original BERT's run_classifier.py: by
-position, TSV without quoting, with a header if the file has one.
+`data_prep.datasets.published` describes the published datasets, and `data_prep.datasets.own_data`
+your own files. Published files are read like in the processors of the original BERT's
+run_classifier.py: by position, TSV without quoting, with a header if the file has one.
 """
 
 import collections
@@ -16,137 +16,35 @@ import numpy as np
 from bert_tf import files
 from bert_tf.errors import InputError, name_file
 from data_prep import tables
-from data_prep.tasks.labels import SingleLabel
+from data_prep.datasets.types import UNKNOWN_LABEL, Examples
 
-CUSTOM = "custom"  # Name of the dataset of your own files.
 MAX_LISTED_LABELS = 8  # Number of labels to name in a message.
-UNKNOWN_LABEL = -1  # Instead of the ID of a label that the task does not have.
-
-
-@dataclasses.dataclass(frozen=True)
-class Split:
-    """The file of one split and the columns to read.
-
-    A column is a 0-based position (-1 for the last), or a name in the header.
-
-    Attributes:
-      file: str. File name in the data directory, in a format that `tables.read_rows` supports.
-      text_a: Column of the first text.
-      text_b: Column of the second text, or None for single-text tasks.
-      label: Column of the label or number, a tuple of columns for IndicatorLabels, or None if
-        there is none, as in the published test files.
-      index: Column of the row's published index, or None for the row's number in the file.
-      header: bool. Whether the first row has the column names.
-      only: Tuple `(column, value)` to select the rows with that value, or None for all rows.
-      table: tables.TableOptions. How to read the file.
-    """
-
-    file: str
-    text_a: int | str
-    text_b: int | str | None = None
-    label: int | str | tuple | None = None
-    index: int | str | None = None
-    header: bool = True
-    only: tuple | None = None
-    table: tables.TableOptions = tables.PUBLISHED
-
-
-@dataclasses.dataclass(frozen=True)
-class Dataset:
-    """A dataset and its evaluation.
-
-    Attributes:
-      name: str. Name in `TASKS`.
-      splits: Dict of "train", "dev", and "test" to Split, without unpublished splits.
-      labels: Tuple of str. Label names in the order of their IDs; empty for regression.
-      regression: bool. Whether the label is a number.
-      metrics: Tuple of str. Official metrics, beginning with the metric for model selection.
-      label_format: Format of the labels of a row; see data_prep.tasks.labels.
-      renamed_labels: Pairs of (name in a file, name in `labels`) for files with different names.
-      skip_broken_rows: bool. Whether to skip and count rows with too few columns instead of raising
-        an error.
-    """
-
-    name: str
-    splits: dict
-    labels: tuple = ()
-    regression: bool = False
-    metrics: tuple = ("accuracy",)
-    label_format: object = SingleLabel()
-    renamed_labels: tuple = ()
-    skip_broken_rows: bool = False
-
-    @property
-    def is_multi_label(self):
-        """Whether a row can have several labels, or none."""
-        return self.label_format.is_multiple
-
-    @property
-    def first_split(self):
-        """Split of the training data, or of the only data of a task without training data."""
-        return next(iter(self.splits.values()))
-
-
-@dataclasses.dataclass(frozen=True)
-class Examples:
-    """The rows of one split, in the order of the file.
-
-    Attributes:
-      guids: List of str: split, "-", and the row's index.
-      text_a: List of str.
-      text_b: List of str, or None for single-text tasks. For multiple choice, a list of str for
-        each row.
-      labels: None if the split has no labels. Otherwise IDs, int32 [n]; for regression, numbers,
-        float32 [n]; if a row can have several labels, 0 or 1 for each label, int32 [n, num_labels].
-        The ID of a label that the task does not have, if allowed, is UNKNOWN_LABEL; if a row can
-        have several labels, it is an additional last column.
-      num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published
-        files have some. For multiple choice, the number of empty texts.
-      num_broken: int. Rows skipped because they have too few columns.
-      num_unknown: int. Rows with a label that the task does not have.
-      num_garbled: int. Lines with invalid UTF-8 bytes, which were dropped.
-      unknown_labels: Tuple of str. Some of the labels that the task does not have.
-      notes: Tuple of str. Notes for the user about the file.
-    """
-
-    guids: list
-    text_a: list
-    text_b: list | None
-    labels: np.ndarray | None
-    num_empty: int = 0
-    num_broken: int = 0
-    num_unknown: int = 0
-    num_garbled: int = 0
-    unknown_labels: tuple = ()
-    notes: tuple = ()
-
-    def __len__(self):
-        return len(self.text_a)
 
 
 class LabelReader:
     """Converts the labels of the rows of one file to `Examples.labels`.
 
     Args:
-      task: Dataset.
+      dataset: Dataset.
       allow_unknown: See `read_examples`.
 
     Attributes:
-      num_unknown: int. Number of rows with a label that the task does not have, after `to_array`.
+      num_unknown: int. Number of rows with a label that the dataset does not have, after
+        `to_array`.
     """
 
-    def __init__(self, task, allow_unknown):
+    def __init__(self, dataset, allow_unknown):
         self.num_unknown = 0
-        self._task = task
+        self._dataset = dataset
         self._allow_unknown = allow_unknown
-        self._ids = {label: number for number, label in enumerate(task.labels)}
-        self._ids |= {in_file: self._ids[label] for in_file, label in task.renamed_labels}
+        self._ids = {label: number for number, label in enumerate(dataset.labels)}
+        self._ids |= {in_file: self._ids[label] for in_file, label in dataset.renamed_labels}
         self._unknown = collections.Counter()
         self._values = []
 
     @property
     def listed_unknown(self):
-        """Some of the labels that the task does not have, a tuple of str."""
+        """Some of the labels that the dataset does not have, a tuple of str."""
         return tuple(itertools.islice(self._unknown, MAX_LISTED_LABELS))
 
     def add(self, cell):
@@ -158,21 +56,20 @@ class LabelReader:
         Raises:
           InputError: If it is unknown, or not a number.
         """
-        if self._task.regression:
+        if self._dataset.regression:
             self._values.append(_parse_number(cell))
             return
-        names = self._task.label_format.split(cell)
+        names = self._dataset.label_format.split(cell)
         for name in names:
             if name in self._ids:
                 continue
             if not (self._allow_unknown and name):
-                raise InputError(
-                    f"unknown label {name!r}; must be one of {tables.list_names(self._task.labels)}"
-                )
+                known = tables.list_names(self._dataset.labels)
+                raise InputError(f"unknown label {name!r}; must be one of {known}")
             self._unknown[name] += 1
         found = [self._ids.get(name, UNKNOWN_LABEL) for name in names]
-        if self._task.is_multi_label:  # The last column is for unknown labels.
-            ids = (*range(len(self._task.labels)), UNKNOWN_LABEL)
+        if self._dataset.is_multi_label:  # The last column is for unknown labels.
+            ids = (*range(len(self._dataset.labels)), UNKNOWN_LABEL)
             self._values.append([int(id_ in found) for id_ in ids])
         else:
             self._values.append(found[0])
@@ -181,13 +78,13 @@ class LabelReader:
         """Returns the labels of all rows; see `Examples`. `path`: Path of the file, for messages.
 
         Raises:
-          InputError: If no row has a label of the task.
+          InputError: If no row has a label of the dataset.
         """
-        task = self._task
-        labels = np.array(self._values, np.float32 if task.regression else np.int32)
-        if not task.labels:
+        dataset = self._dataset
+        labels = np.array(self._values, np.float32 if dataset.regression else np.int32)
+        if not dataset.labels:
             return labels
-        if task.is_multi_label:
+        if dataset.is_multi_label:
             is_unknown = labels[:, -1]
             is_known = labels[:, :-1]
         else:
@@ -196,10 +93,10 @@ class LabelReader:
         self.num_unknown = np.count_nonzero(is_unknown)
         if self.num_unknown and not is_known.any():
             raise InputError(
-                f"{path}: contains none of the labels {tables.list_names(task.labels)}; check the "
-                f"label column, which has {tables.list_names(self.listed_unknown)}"
+                f"{path}: contains none of the labels {tables.list_names(dataset.labels)}; check "
+                f"the label column, which has {tables.list_names(self.listed_unknown)}"
             )
-        return is_known if task.is_multi_label and not self.num_unknown else labels
+        return is_known if dataset.is_multi_label and not self.num_unknown else labels
 
 
 class Row(NamedTuple):
@@ -236,13 +133,13 @@ def select_examples(examples, rows):
     )
 
 
-def read_examples(task, data_dir, split, allow_unknown=False):
-    """Reads one split of a task.
+def read_examples(dataset, data_dir, split, allow_unknown=False):
+    """Reads one split of a dataset.
 
     Does not read the labels of the split "test", since they can be placeholders.
 
     Args:
-      task: Dataset.
+      dataset: Dataset.
       data_dir: Directory of the published files.
       split: str. "train", "dev", or "test".
       allow_unknown: bool. Whether a row can have an unknown label, if other rows have known labels.
@@ -254,14 +151,15 @@ def read_examples(task, data_dir, split, allow_unknown=False):
       InputError: If the file is missing or has no rows, if a row has too few columns, or if a label
         is unknown or not a number. The message names the file, and the line if applicable.
     """
-    if split not in task.splits:
+    if split not in dataset.splits:
         raise InputError(
-            f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}"
+            f"task {dataset.name} has no split {split!r}; must be one of "
+            f"{', '.join(dataset.splits)}"
         )
-    layout = task.splits[split]
+    layout = dataset.splits[split]
     path = os.path.join(data_dir, layout.file)
     check_exists(path, data_dir, layout.file, advises_data_file=split != "test")
-    reader = LabelReader(task, allow_unknown)
+    reader = LabelReader(dataset, allow_unknown)
     has_labels = layout.label is not None and split != "test"
     decoder = files.LineDecoder()
     notes = []
@@ -269,7 +167,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
     text_a = []
     text_b = [] if layout.text_b is not None else None
     num_broken = 0
-    for line, number, row in select_rows(path, layout, task.skip_broken_rows, decoder, notes):
+    for line, number, row in select_rows(path, layout, dataset.skip_broken_rows, decoder, notes):
         if row is None:
             num_broken += 1
             continue

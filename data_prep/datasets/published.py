@@ -1,6 +1,6 @@
-"""Published sentence and sentence-pair tasks: GLUE and its diagnostic data, XNLI, and SICK.
+"""Published sentences and sentence pairs: GLUE and its diagnostic data, XNLI, and SICK.
 
-`TASKS` describes the columns of the texts and labels in each published dataset.
+`DATASETS` describes the columns of the texts and labels in each published dataset.
 """
 
 import os
@@ -9,7 +9,7 @@ import re
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import GENERIC_LABEL
-from data_prep.tasks.datasets import CUSTOM, Dataset, Split
+from data_prep.datasets.types import CUSTOM, Dataset, Split
 
 SICK_FILE = "SICK.txt"
 SICK_PARTS = {
@@ -34,8 +34,8 @@ HUB_NAMES = {
 }
 
 
-def find_task(name):
-    """Returns the published task of that name, ignoring case, hyphens, and underscores.
+def find_dataset(name):
+    """Returns the published dataset of that name, ignoring case, hyphens, and underscores.
 
     Raises:
       InputError: If there is none. The message lists all names.
@@ -44,20 +44,20 @@ def find_task(name):
     def simplify(text):
         return text.lower().replace("-", "").replace("_", "")
 
-    for known, task in TASKS.items():
+    for known, dataset in DATASETS.items():
         if simplify(name) == simplify(known):
-            return task
-    raise InputError(f"must be one of {', '.join(TASKS)}, or {CUSTOM}", "task_name", name)
+            return dataset
+    raise InputError(f"must be one of {', '.join(DATASETS)}, or {CUSTOM}", "task_name", name)
 
 
-def order_labels(task_name, labels, model_labels):
-    """Returns the labels of a published task in the order of a model's outputs.
+def order_labels(name, labels, model_labels):
+    """Returns the labels of a published dataset in the order of a model's outputs.
 
     Models on Hugging Face's hub have the label names of its datasets, or no names, in any order.
 
     Args:
-      task_name: str. Name of the published task.
-      labels: Tuple of str. Labels of the task.
+      name: str. Name of the published dataset.
+      labels: Tuple of str. Labels of the dataset.
       model_labels: Tuple of str. Labels of the model.
 
     Returns:
@@ -70,9 +70,9 @@ def order_labels(task_name, labels, model_labels):
     if len(model_labels) == len(labels):
         if all(map(GENERIC_LABEL.fullmatch, model_labels)):
             return labels
-        known = {_normalize(name): label for name, label in HUB_NAMES.get(task_name, {}).items()}
+        known = {_normalize(hub_name): label for hub_name, label in HUB_NAMES.get(name, {}).items()}
         known |= {_normalize(label): label for label in labels}
-        in_order = tuple(known.get(_normalize(name)) for name in model_labels)
+        in_order = tuple(known.get(_normalize(label)) for label in model_labels)
         if {*in_order} == {*labels}:
             return in_order
     predicted = ", ".join(model_labels) or "a number"
@@ -81,7 +81,7 @@ def order_labels(task_name, labels, model_labels):
         f"the model was trained for another task; it predicts {predicted}, but the task requires "
         f"{required}",
         "task_name",
-        task_name,
+        name,
     )
 
 
@@ -89,10 +89,8 @@ def _normalize(name):
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _create_glue_task(
-    name, labels, train, test, *, dev_file="dev.tsv", test_file="test.tsv", **fields
-):
-    """Creates a task whose development file has the columns of its training file.
+def _create_glue(name, labels, train, test, *, dev_file="dev.tsv", test_file="test.tsv", **fields):
+    """Creates a dataset whose development file has the columns of its training file.
 
     Args:
       name, labels: See `Dataset`.
@@ -112,9 +110,9 @@ def _create_glue_task(
     )
 
 
-def _create_mnli_task(name, kind):
+def _create_mnli(name, kind):
     texts = {"text_a": 8, "text_b": 9, "index": 0}
-    return _create_glue_task(
+    return _create_glue(
         name,
         NLI_LABELS,
         {**texts, "label": -1},
@@ -124,7 +122,7 @@ def _create_mnli_task(name, kind):
     )
 
 
-def create_xnli_task(language="zh"):
+def create_xnli(language="zh"):
     """Creates XNLI in one language, trained on translated MultiNLI.
 
     The original BERT reads the Chinese part.
@@ -142,8 +140,8 @@ def create_xnli_task(language="zh"):
     )
 
 
-def create_sick_task(name, data_dir=None):
-    """Creates a task of SICK (Marelli et al. 2014), from SICK.txt or the files of SemEval 2014.
+def create_sick(name, data_dir=None):
+    """Creates a dataset of SICK (Marelli et al. 2014), from SICK.txt or the files of SemEval 2014.
 
     Args:
       name: str. "sick_e" for entailment, "sick_r" for relatedness, a number from 1 to 5.
@@ -178,27 +176,25 @@ def create_sick_task(name, data_dir=None):
     )
 
 
-TASKS = {
-    task.name: task
-    for task in (
-        _create_glue_task(
+DATASETS = {
+    dataset.name: dataset
+    for dataset in (
+        _create_glue(
             "cola",
             ("0", "1"),
             {"text_a": 3, "label": 1, "header": False},
             {"text_a": 1, "index": 0},
             metrics=("matthews_corrcoef", "accuracy"),
         ),
-        _create_glue_task(
-            "sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}
-        ),
-        _create_glue_task(
+        _create_glue("sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}),
+        _create_glue(
             "mrpc",
             ("0", "1"),
             {**_MRPC_PAIR, "label": 0},
             {**_MRPC_PAIR, "index": 0},
             metrics=("f1", "accuracy"),
         ),
-        _create_glue_task(
+        _create_glue(
             "sts-b",
             (),
             {**_STSB_PAIR, "label": 9},
@@ -207,7 +203,7 @@ TASKS = {
             metrics=("spearman", "pearson"),  # Table 1 of the paper reports Spearman.
         ),
         # A line break inside a question splits some rows of the published training file.
-        _create_glue_task(
+        _create_glue(
             "qqp",
             ("0", "1"),
             {"text_a": 3, "text_b": 4, "label": 5, "index": 0},
@@ -215,15 +211,15 @@ TASKS = {
             metrics=("f1", "accuracy"),
             skip_broken_rows=True,
         ),
-        _create_mnli_task("mnli", "matched"),
-        _create_mnli_task("mnli-mm", "mismatched"),
+        _create_mnli("mnli", "matched"),
+        _create_mnli("mnli-mm", "mismatched"),
         # A model of MNLI predicts it.
         Dataset("ax", {"test": Split("diagnostic.tsv", **_PAIR)}, NLI_LABELS),
-        _create_glue_task("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
-        _create_glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
-        _create_glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),
-        create_xnli_task(),
-        create_sick_task("sick_e"),
-        create_sick_task("sick_r"),
+        _create_glue("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
+        _create_glue("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
+        _create_glue("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),
+        create_xnli(),
+        create_sick("sick_e"),
+        create_sick("sick_r"),
     )
 }

@@ -57,6 +57,7 @@ class Instances:
 
     @property
     def num_records(self):
+        """Number of records."""
         return len(self.record_starts) - 1
 
     @property

@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import conll, tag_schemes
+from data_prep.datasets import conll, tag_schemes
 
 IOB2 = ["B-PER", "I-PER", "B-PER", "O", "B-LOC", "I-LOC", "I-LOC", "O", "B-ORG", "B-LOC"]
 IOB1 = ["I-PER", "I-PER", "B-PER", "O", "I-LOC", "I-LOC", "I-LOC", "O", "I-ORG", "I-LOC"]

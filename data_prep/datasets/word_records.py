@@ -7,9 +7,9 @@ import re
 from typing import NamedTuple
 
 from bert_tf.errors import InputError
+from data_prep.datasets.tag_schemes import OUTSIDE
 from data_prep.tables import records, rows
 from data_prep.tables.dialects import COMMA
-from data_prep.tasks.tag_schemes import OUTSIDE
 
 # Keys and columns by the tools that write them, in order of precedence.
 WORDS = ("tokens", "words", "token")

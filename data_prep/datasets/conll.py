@@ -20,9 +20,9 @@ import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from data_prep.datasets import word_records
+from data_prep.datasets.tag_schemes import ENTITY_LABEL, OUTSIDE, find_scheme, to_iob2
 from data_prep.tables import contents
-from data_prep.tasks import word_records
-from data_prep.tasks.tag_schemes import ENTITY_LABEL, OUTSIDE, find_scheme, to_iob2
 
 DOCUMENT_START = "-DOCSTART-"
 
@@ -61,6 +61,7 @@ class Sentences:
 
     @property
     def num_words(self):
+        """Number of words of all sentences."""
         return sum(map(len, self.words))
 
 

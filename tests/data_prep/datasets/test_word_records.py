@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks import conll
+from data_prep.datasets import conll
 from tests.conftest import REFERENCE
 
 FOLDER = REFERENCE / "tables"

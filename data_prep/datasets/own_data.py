@@ -1,4 +1,4 @@
-"""Custom tasks: classification datasets of your own files, any format of `data_prep.tables`."""
+"""Classification datasets of your own files, in any format of `data_prep.tables`."""
 
 import os
 import re
@@ -6,15 +6,16 @@ import re
 from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep import tables
-from data_prep.tasks import data_file
-from data_prep.tasks.datasets import CUSTOM, Dataset, Split, check_exists, select_rows
-from data_prep.tasks.labels import (
+from data_prep.datasets import own_columns
+from data_prep.datasets.labels import (
     IndicatorLabels,
     ListedLabels,
     SeparatedLabels,
     SingleLabel,
     parse_list,
 )
+from data_prep.datasets.reader import check_exists, select_rows
+from data_prep.datasets.types import CUSTOM, Dataset, Split
 
 TRAIN_FILES = "train.tsv, train.csv, or train.jsonl"
 ENDINGS = ("tsv", "csv", "jsonl", "json", "ndjson", "parquet")
@@ -22,7 +23,7 @@ ENDINGS = ("tsv", "csv", "jsonl", "json", "ndjson", "parquet")
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 
 
-def create_custom_task(
+def create_own_dataset(
     data_dir,
     text_a=None,
     text_b=None,
@@ -34,7 +35,7 @@ def create_custom_task(
     label_separator=None,
     table=tables.DEFAULT,
 ):
-    """Creates a custom task for files of your own.
+    """Creates the dataset of files of your own.
 
     Args:
       data_dir: Directory of the files.
@@ -53,14 +54,12 @@ def create_custom_task(
     Raises:
       InputError: If a column or file is missing, or if the training file has no labels.
     """
-    names = {
-        split: file or _find_custom_file(data_dir, split) for split in ("train", "dev", "test")
-    }
+    names = {split: file or _find_file(data_dir, split) for split in ("train", "dev", "test")}
     paths = [os.path.join(data_dir, name) for name in names.values()]
     if text_a is None or label is None:
         path = next(filter(_is_file, paths), paths[0])
         check_exists(path, data_dir, TRAIN_FILES)
-        text_a, label = data_file.find_columns(
+        text_a, label = own_columns.find_columns(
             path, text_a, text_b, label, has_labels=path in paths[:2], table=table
         )
     label = _divide_columns(label, paths[:2], table)
@@ -81,7 +80,7 @@ def create_custom_task(
     return Dataset(CUSTOM, splits, tuple(labels), metrics=metrics, label_format=label_format)
 
 
-def _find_custom_file(data_dir, split):
+def _find_file(data_dir, split):
     """Returns the name of the first file of a split that exists, or its usual name."""
     names = [f"{split}.{ending}{gz}" for ending in ENDINGS for gz in ("", ".gz")]
     return next((name for name in names if _is_file(os.path.join(data_dir, name))), names[0])
@@ -116,7 +115,7 @@ def _find_label_format(path, layout):
 
 
 def _read_labels(path, layout, label_format):
-    """Reads the labels of a training file; see `create_custom_task`.
+    """Reads the labels of a training file; see `create_own_dataset`.
 
     Args:
       path: Path of the file.

@@ -3,8 +3,9 @@
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.tasks.custom_files import create_custom_task
-from data_prep.tasks.datasets import UNKNOWN_LABEL, read_examples
+from data_prep.datasets.own_data import create_own_dataset
+from data_prep.datasets.reader import read_examples
+from data_prep.datasets.types import UNKNOWN_LABEL
 
 
 def row(*fields):
@@ -18,8 +19,8 @@ def test_labels_that_the_training_data_lacks(tmp_path, write):
     """
     write("train.tsv", "text\tlabel\na\tx\nb\ty\n")
     write("dev.tsv", "text\tlabel\na\ty\nb\tz\n")
-    task = create_custom_task(str(tmp_path), "text")
-    dev = read_examples(task, str(tmp_path), "dev", allow_unknown=True)
+    dataset = create_own_dataset(str(tmp_path), "text")
+    dev = read_examples(dataset, str(tmp_path), "dev", allow_unknown=True)
     assert (dev.labels.tolist(), dev.num_unknown) == ([1, UNKNOWN_LABEL], 1)
     for rows, allow, message in (
         ("a\ty\nb\tz\n", False, "dev.tsv:3: unknown label 'z'; must be one of x, y"),
@@ -28,27 +29,27 @@ def test_labels_that_the_training_data_lacks(tmp_path, write):
     ):
         write("dev.tsv", f"text\tlabel\n{rows}")
         with pytest.raises(InputError, match=message):
-            read_examples(task, str(tmp_path), "dev", allow_unknown=allow)
+            read_examples(dataset, str(tmp_path), "dev", allow_unknown=allow)
 
 
 def test_several_labels_of_which_the_training_data_lacks_some(tmp_path, write):
     """They are an additional column, which no prediction has."""
     write("train.tsv", "text\tlabel\na\tx, y\nb\t\n")
     write("dev.tsv", "text\tlabel\na\ty, z\nb\t\nc\tx\n")
-    task = create_custom_task(str(tmp_path), "text", label_separator=",")
-    dev = read_examples(task, str(tmp_path), "dev", allow_unknown=True)
+    dataset = create_own_dataset(str(tmp_path), "text", label_separator=",")
+    dev = read_examples(dataset, str(tmp_path), "dev", allow_unknown=True)
     assert (dev.labels.tolist(), dev.num_unknown) == ([[0, 1, 1], [0, 0, 0], [1, 0, 0]], 1)
-    assert read_examples(task, str(tmp_path), "train", allow_unknown=True).labels.tolist() == [
+    assert read_examples(dataset, str(tmp_path), "train", allow_unknown=True).labels.tolist() == [
         [1, 1],
         [0, 0],
     ]
     with pytest.raises(InputError, match=r"dev.tsv:2: unknown label 'z'; must be one of x, y"):
-        read_examples(task, str(tmp_path), "dev")
+        read_examples(dataset, str(tmp_path), "dev")
     write("dev.tsv", "text\tlabel\na\ty; z\nb\t\n")
     with pytest.raises(
         InputError, match=r"dev.tsv: contains none of the labels x, y; check the label column"
     ):
-        read_examples(task, str(tmp_path), "dev", allow_unknown=True)
+        read_examples(dataset, str(tmp_path), "dev", allow_unknown=True)
 
 
 @pytest.mark.parametrize("placeholder", ["-1", "", "?"])
@@ -56,8 +57,8 @@ def test_several_labels_of_which_the_training_data_lacks_some(tmp_path, write):
 def test_labels_of_a_test_file_are_not_read(tmp_path, write, placeholder, arguments):
     write("train.tsv", "text\tlabel\na\t1\nb\t2\n")
     write("test.tsv", f"text\tlabel\nc\t{placeholder}\n")
-    task = create_custom_task(str(tmp_path), "text", **arguments)
-    test = read_examples(task, str(tmp_path), "test")
+    dataset = create_own_dataset(str(tmp_path), "text", **arguments)
+    test = read_examples(dataset, str(tmp_path), "test")
     assert (test.text_a, test.labels) == (["c"], None)
 
 
@@ -66,12 +67,12 @@ def test_custom_task_with_named_columns(tmp_path, write):
     write("train.csv", 'id,stars,title,body\n1,10,"a, b","c\n""d"""\n2,9,b,e\n')
     write("test.csv", "id,title,body\n")
     write("test.tsv", "id\ttitle\tbody\n5\ta\tf\n")
-    task = create_custom_task(str(tmp_path), "title", "body", "stars")
-    assert (task.labels, task.metrics) == (("9", "10"), ("accuracy", "macro_f1"))
-    train = read_examples(task, str(tmp_path), "train")
+    dataset = create_own_dataset(str(tmp_path), "title", "body", "stars")
+    assert (dataset.labels, dataset.metrics) == (("9", "10"), ("accuracy", "macro_f1"))
+    train = read_examples(dataset, str(tmp_path), "train")
     assert (train.text_a, train.text_b) == (["a, b", "b"], ['c\n"d"', "e"])
     assert train.labels.tolist() == [1, 0]
-    test = read_examples(task, str(tmp_path), "test")
+    test = read_examples(dataset, str(tmp_path), "test")
     assert (test.text_a, test.text_b, test.labels) == (["a"], ["f"], None)
 
 
@@ -100,9 +101,9 @@ def test_custom_task_with_named_columns(tmp_path, write):
 def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, expected):
     """Expected are the names of the labels, the metrics, and the labels of the rows."""
     write("train.tsv", row("text", "label") + rows)
-    task = create_custom_task(str(tmp_path), "text", **arguments)
-    values = read_examples(task, str(tmp_path), "train").labels.tolist()
-    assert (task.labels, task.metrics, values) == expected
+    dataset = create_own_dataset(str(tmp_path), "text", **arguments)
+    values = read_examples(dataset, str(tmp_path), "train").labels.tolist()
+    assert (dataset.labels, dataset.metrics, values) == expected
 
 
 @pytest.mark.parametrize(
@@ -130,4 +131,4 @@ def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, expected):
 def test_invalid_custom_files(tmp_path, write, rows, column, message):
     write("train.tsv", row("text", "label") + rows)
     with pytest.raises(InputError, match=message):
-        create_custom_task(str(tmp_path), column)
+        create_own_dataset(str(tmp_path), column)

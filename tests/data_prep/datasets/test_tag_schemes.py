@@ -6,8 +6,8 @@ import pytest
 from seqeval.metrics.sequence_labeling import get_entities
 
 from bert_tf.errors import InputError
-from data_prep.tasks import conll
-from data_prep.tasks.tag_schemes import (
+from data_prep.datasets import conll
+from data_prep.datasets.tag_schemes import (
     SCHEMES,
     describe_unknown_scheme,
     find_scheme,
