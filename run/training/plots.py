@@ -20,7 +20,7 @@ MOST_CELLS_WITH_NUMBERS = 400
 # The axis of updates is logarithmic if their largest value is this many times the median: a peak of
 # the gradient's norm would otherwise hide all other values.
 PEAK = 20
-LEGEND_PLACE = (1.14, 1)  # Right of the panel and of an axis on its right, in its sizes.
+LEGEND_ANCHOR = (1.14, 1)  # Right of the panel and of an axis on its right, in its sizes.
 
 
 def confusion_matrix(path, labels, predictions, names):
@@ -120,7 +120,7 @@ def _plot_panel(axes, title, curves):
     if right:
         right.set(ylim=(0, None))
     axes.grid(alpha=0.3)
-    axes.legend(handles=lines, loc="upper left", bbox_to_anchor=LEGEND_PLACE, fontsize="small")
+    axes.legend(handles=lines, loc="upper left", bbox_to_anchor=LEGEND_ANCHOR, fontsize="small")
 
 
 def create_figure(**options):
