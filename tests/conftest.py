@@ -4,6 +4,7 @@ import gc
 import importlib.abc
 import importlib.util
 import json
+import multiprocessing.util
 import pathlib
 import signal
 import sys
@@ -88,7 +89,9 @@ def temporary_folder(tmp_path_factory):
     It is deleted at the end. Otherwise, files that a process deletes when it exits would stay:
     xdist kills a worker that has not ended after ten seconds, and tests kill scripts.
     """
-    tmp_path_factory.getbasetemp()  # Not in the new directory.
+    # These are not in the new directory: they are used until the process exits.
+    tmp_path_factory.getbasetemp()
+    multiprocessing.util.get_temp_dir()
     with (
         tempfile.TemporaryDirectory(prefix="tests_", ignore_cleanup_errors=True) as folder,
         pytest.MonkeyPatch.context() as patch,

@@ -30,7 +30,7 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).parent.parent
 FOLDERS = ("bert_tf", "data_prep", "run")
 TEST_SECONDS = 120  # For one test: a mutant can loop forever.
-PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-o", f"timeout={TEST_SECONDS}")
+PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "--tb=short", "-o", f"timeout={TEST_SECONDS}")
 MAX_OWN_TESTS = 4  # Modules with the tests of a module.
 LARGE = ("-m", "large and not extra_large")
 COMPARISONS = {
@@ -91,11 +91,11 @@ class Outcome(NamedTuple):
     """What the tests found.
 
     Attributes:
-      is_killed: bool.
-      test: str. The test that failed, or why none did.
+      verdict: str. "killed", "SURVIVED", or "unfinished" if the time ended before the tests.
+      test: str. The test that failed, or "none".
     """
 
-    is_killed: bool
+    verdict: str
     test: str
 
 
@@ -262,6 +262,8 @@ def _become_pytest(tree, arguments, output):
             del sys.modules[name]
         sys.path[:] = [str(tree), *(path for path in sys.path if path not in ("", str(ROOT)))]
         os.environ["PYTHONPATH"] = str(tree)
+        os.environ["TMPDIR"] = str(tree.parent)  # Tests that are killed leave files.
+        tempfile.tempdir = None
         import pytest
         import tensorflow as tf
 
@@ -295,12 +297,12 @@ def check(mutant, tree, output, limit):
         for arguments in find_stages(mutant.path):
             status = run_tests(tree, arguments, output, end - time.monotonic())
             if status is None:
-                return Outcome(False, f"none in {limit:.0f} seconds")
+                return Outcome("unfinished", f"none in {limit:.0f} seconds")
             if status not in (0, 5):  # 5: no tests.
                 text = output.read_text(encoding="utf-8", errors="replace")
                 failed = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
-                return Outcome(True, failed[1] if failed else "the tests do not start")
-        return Outcome(False, "none")
+                return Outcome("killed", failed[1] if failed else "the tests do not start")
+        return Outcome("SURVIVED", "none")
     finally:
         path.write_bytes(original)
         # Bytecode and compiled code of the original stay valid.
@@ -327,7 +329,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw")
     parser.add_argument("--count", type=int, default=40, help="number of mutants")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of the mutants to run")
-    parser.add_argument("--limit", type=float, default=240, help="seconds for a mutant")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=240,
+        help="seconds for a mutant, on a machine without other load",
+    )
     arguments = parser.parse_args()
     mutants = draw_mutants(arguments.seed, arguments.count)
     numbers = arguments.only or range(1, len(mutants) + 1)
@@ -348,9 +355,9 @@ def main():
         for number in numbers:
             mutant = mutants[number - 1]
             outcome = check(mutant, tree, output, arguments.limit)
-            num_killed += outcome.is_killed
+            num_killed += outcome.verdict == "killed"
             print(
-                f"{number:2}  {'killed' if outcome.is_killed else 'SURVIVED':8}  {mutant.kind:10}  "
+                f"{number:2}  {outcome.verdict:10}  {mutant.kind:10}  "
                 f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}  [{outcome.test}]",
                 flush=True,
             )

@@ -31,6 +31,7 @@ from bert_tf.checkpoints.huggingface_keys import (
 from bert_tf.checkpoints.huggingface_task import generic_labels, get_task_settings, to_task
 from bert_tf.checkpoints.huggingface_tokenizer import (
     check_config,
+    check_special_tokens,
     follows_file,
     read_config_casing,
     read_tokenizer_casing,
@@ -43,7 +44,11 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, name_file
 from bert_tf.files import new_files, read_json_object
 from bert_tf.tasks import KINDS, Classifier
-from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME, TOKENIZER_NAME
+from bert_tf.tokenization.token_files import (
+    SPECIAL_TOKENS_NAME,
+    TOKENIZER_CONFIG_NAME,
+    TOKENIZER_NAME,
+)
 from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, OUTPUT_MATRIX, WORD_EMBEDDINGS
 
 KIND = "Hugging Face model"
@@ -106,7 +111,10 @@ class HuggingFace(Origin):
             return BertConfig.from_hugging_face(values, model_type)
 
     def read_casings(self, directory):
-        """Yields the casings of tokenizer_config.json and tokenizer.json."""
+        """Yields the casing of tokenizer_config.json or tokenizer.json; the class decides which."""
+        special_path = directory.find(SPECIAL_TOKENS_NAME)
+        if special_path:
+            check_special_tokens(directory.read_json_object(special_path), special_path)
         config_path = directory.find(TOKENIZER_CONFIG_NAME)
         path = directory.find(TOKENIZER_NAME)
         config = directory.read_json_object(config_path) if config_path else {}

@@ -80,6 +80,12 @@ def check_config(values, path):
     keys.TOKENIZER_CONFIG.check(values, path)
 
 
+def check_special_tokens(values, path):
+    """Prints a note about unknown keys of a special_tokens_map.json; each role is a token."""
+    values = {key: value for key, value in values.items() if not key.endswith("_token")}
+    keys.SPECIAL_TOKENS_MAP.check(values, path)
+
+
 def read_config_casing(values, path):
     """Returns the Casing in the values of a tokenizer_config.json without a tokenizer.json.
 

@@ -1,21 +1,29 @@
 """Presets of KerasHub: `config.json`, `model.weights.h5`, and the vocabulary in `assets/tokenizer`.
 
 Its kernels have BERT's layout, except those of attention: [H, N, D] for query, key, and value, and
-[N, D, H] for the output. Only the backbone is read; heads are in other files.
+[N, D, H] for the output. A BertTextClassifier also has `task.json` and `task.weights.h5`; heads of
+other tasks are rejected.
 """
 
 import numpy as np
 
 from bert_tf import files, notes
 from bert_tf.checkpoints.file_keys import ORIGIN, TRAINING, FileKeys
+from bert_tf.checkpoints.huggingface_task import generic_labels
 from bert_tf.checkpoints.origin import Casing, Origin
 from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_weights
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, name_file
+from bert_tf.tasks import Classifier
+from bert_tf.tasks.metadata import TaskMetadata
 
 CONFIG_NAME = "config.json"
+METADATA_NAME = "metadata.json"
 TOKENIZER_NAME = "tokenizer.json"
 WEIGHTS_NAME = "model.weights.h5"
+TASK_NAME = "task.json"
+TASK_WEIGHTS_NAME = "task.weights.h5"
+CLASSIFIER = "BertTextClassifier"
 VOCABULARY_NAME = "assets/tokenizer/vocabulary.txt"
 KIND = "KerasHub preset"
 
@@ -64,6 +72,21 @@ PRESET_TOKENIZER = FileKeys(
         "the vocabulary of BERT has no other splitting": ("split_on_cjk",),
     },
 )
+# task.json of a preset, and its object "config".
+PRESET_TASK = FileKeys(
+    followed=("class_name", "config"),
+    ignored={ORIGIN: ("module", "registered_name")},
+)
+PRESET_CLASSIFIER = FileKeys(
+    followed=("num_classes", "preprocessor"),
+    fixed={"activation": ("linear", "softmax")},
+    ignored={
+        ORIGIN: ("name",),
+        TRAINING: ("trainable", "dropout"),
+        "config.json has it": ("backbone",),
+        "the way of computing; this project sets its own": ("dtype",),
+    },
+)
 
 # Keys of a backbone -> fields of BertConfig. Its activation is the tanh approximation of GELU.
 FIELDS = {
@@ -81,6 +104,7 @@ EMBEDDINGS = {
     "position_embedding": "bert/embeddings/position_embeddings",
     "embedding": "bert/embeddings/token_type_embeddings",
 }
+HEAD = "layers/dense/vars"  # In the file of a task.
 DENSE = ("kernel", "bias")
 NORM = ("gamma", "beta")
 LAYER = {
@@ -114,6 +138,9 @@ class KerasHub(Origin):
             return None
         values = directory.read_json_object(path)
         PRESET.check(values, path)
+        if directory.folder.has_file(METADATA_NAME):
+            metadata_path = directory.folder.join(METADATA_NAME)
+            PRESET_METADATA.check(directory.read_json_object(metadata_path), metadata_path)
         backbone = values.get("config")
         if not isinstance(backbone, dict):
             raise InputError(f"{path}: contains no config of a backbone")
@@ -140,6 +167,26 @@ class KerasHub(Origin):
         )
         yield Casing(bool(values.get("lowercase")), bool(values.get("strip_accents")), path)
 
+    def read_task(self, directory):
+        """Reads the classifier of a BertTextClassifier, whose labels have no names."""
+        if not self.owns(directory) or not _has_head(directory):
+            return None
+        path = directory.folder.join(TASK_NAME)
+        values = directory.compute(_read_classifier, path)
+        outputs = values.get("num_classes")
+        preprocessor = values.get("preprocessor")
+        settings = preprocessor.get("config") if isinstance(preprocessor, dict) else None
+        if type(outputs) is not int:
+            raise InputError(f"{path}: config.num_classes is {outputs!r}: must be an integer")
+        with name_file(path):
+            return TaskMetadata(
+                Classifier.name,
+                settings.get("sequence_length") if isinstance(settings, dict) else None,
+                None,
+                generic_labels(outputs) if outputs > 1 else (),
+                source=TASK_NAME,
+            )
+
     def find_weights(self, directory):
         """Returns the path of model.weights.h5."""
         return directory.folder.join(WEIGHTS_NAME) if self.owns(directory) else None
@@ -148,20 +195,68 @@ class KerasHub(Origin):
         """Reads all tensors, because they are in one file of HDF5."""
         if not path.endswith(WEIGHTS_NAME) or not self.owns(directory):
             return None
-        import h5py
-
-        with files.at(path).local_copy() as local:
-            try:
-                with h5py.File(local) as file:
-                    values = {}
-                    file.visititems(lambda name, item: _add(values, name, item))
-            except OSError as error:
-                raise InputError(f"{path}: is not HDF5, or is corrupted: {error}") from error
-        tensors = _rename(values, directory.config, path)
+        tensors = _rename(_read_arrays(path), directory.config, path)
+        if _has_head(directory):
+            directory.compute(_read_classifier, directory.folder.join(TASK_NAME))
+            tensors |= _read_head(directory.folder.join(TASK_WEIGHTS_NAME))
         return Checkpoint(path, KIND, tensors)
 
 
 KERAS_HUB = KerasHub()
+
+
+def _has_head(directory):
+    """Returns whether a preset has a head; without its weights, KerasHub creates a new one."""
+    return all(map(directory.folder.has_file, (TASK_NAME, TASK_WEIGHTS_NAME)))
+
+
+def _read_classifier(directory, path):
+    """Returns the arguments of the BertTextClassifier in a task.json.
+
+    Raises:
+      InputError: If the preset has another task, or an activation that is not supported.
+    """
+    values = directory.read_json_object(path)
+    PRESET_TASK.check(values, path)
+    kind = values.get("class_name")
+    config = values.get("config")
+    if kind != CLASSIFIER or not isinstance(config, dict):
+        raise InputError(
+            f"{path}: class_name is {kind!r}: only {CLASSIFIER!r} is supported; to read the "
+            f"backbone alone, remove {TASK_NAME} and {TASK_WEIGHTS_NAME}"
+        )
+    PRESET_CLASSIFIER.check(config, path, "config.")
+    return config
+
+
+def _read_head(path):
+    """Returns the tensors of a classifier's head by canonical name, a dict of StoredTensor."""
+    values = {
+        name: value
+        for name, value in _read_arrays(path).items()
+        if not name.startswith("optimizer/")
+    }
+    if sorted(values) != [f"{HEAD}/{index}" for index in range(2)]:
+        raise InputError(f"{path}: contains {', '.join(values)}, unlike a {CLASSIFIER}")
+    kernel, bias = (check_weights(path, name, values[name]) for name in sorted(values))
+    return {
+        "output_weights": StoredTensor(list(kernel.shape[::-1]), lambda: kernel.T),
+        "output_bias": StoredTensor(list(bias.shape), lambda: bias),
+    }
+
+
+def _read_arrays(path):
+    """Returns the arrays of a file of HDF5, a dict of name to array."""
+    import h5py
+
+    with files.at(path).local_copy() as local:
+        try:
+            with h5py.File(local) as file:
+                values = {}
+                file.visititems(lambda name, item: _add(values, name, item))
+        except OSError as error:
+            raise InputError(f"{path}: is not HDF5, or is corrupted: {error}") from error
+    return values
 
 
 def _add(values, name, item):

@@ -6,6 +6,7 @@ The files in its directory describe the pooling of the encoder's outputs.
 import dataclasses
 import os
 
+from bert_tf import files
 from bert_tf.checkpoints.file_keys import ORIGIN, OUTPUT_FORM, FileKeys
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
 from bert_tf.checkpoints.huggingface_task import read_activation
@@ -140,6 +141,10 @@ def _read_modules(directory, path):
             f"{path}: the modules are {', '.join(kinds) or 'none'}; only Transformer, Pooling, and "
             "Normalize, in this order, are supported"
         )
+    for module in modules[2:]:
+        normalize_path = os.path.join(folder, module["path"], "config.json")
+        if files.at(normalize_path).exists():
+            NORMALIZE.check(directory.read_json_object(normalize_path), normalize_path)
     pooling = _read_pooling(directory, os.path.join(folder, modules[1]["path"], "config.json"))
     length = _read_max_seq_length(directory)
     with name_file(directory.find(*TRANSFORMER_NAMES) or path):

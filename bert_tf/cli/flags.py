@@ -29,13 +29,14 @@ def define(settings, only=None):
       settings: Settings whose values are the defaults of the flags.
       only: Names of the fields to define; None for all.
     """
-    field_types = typing.get_type_hints(type(settings))
-    for field in dataclasses.fields(settings):
-        default = getattr(settings, field.name)
-        if isinstance(default, Settings):
-            define(default, only)
-        elif field.metadata and (only is None or field.name in only):
-            _define(field, _remove_none(field_types[field.name]), default)
+    group_needs = settings.find_group_needs()
+    for group in settings.groups():
+        field_types = typing.get_type_hints(type(group))
+        for field in dataclasses.fields(group):
+            if field.metadata and (only is None or field.name in only):
+                text = describe(field, group_needs.get(field.name))
+                kind = _remove_none(field_types[field.name])
+                _define(field, text, kind, getattr(group, field.name))
 
 
 def read(settings):
@@ -77,9 +78,9 @@ def use_recipe(name, values):
     return f"recipe {name} sets {shlex.join(arguments)}"
 
 
-def _define(field, kind, default):
+def _define(field, text, kind, default):
     name = field.name
-    help_text = re.sub(r"`(\w+)`", r"--\1", describe(field))
+    help_text = re.sub(r"`(\w+)`", r"--\1", text)
     if kind is bool:
         flags.DEFINE_bool(name, default, help_text)
     elif kind is int:

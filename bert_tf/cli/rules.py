@@ -154,13 +154,16 @@ def find_required(field):
     return next(iter(find_rules(field, Required)), None)
 
 
-def describe(field):
+def describe(field, group_need=None):
     """Returns the help text of a dataclasses.Field with the settings that it requires.
 
-    A text that begins with "With" names them itself.
+    A text that begins with "With" names them itself. `group_need`: the Condition of its group, or
+    None. It is not repeated for the setting that it names.
     """
     text = field.metadata["help"]
     needs = [str(rule.condition) for rule in find_rules(field, Needs)]
+    if group_need and field.name not in {term.name for term in group_need.terms}:
+        needs.append(str(group_need))
     if not needs or text.startswith("With "):
         return text
     return f"{text} Requires {' and '.join(needs)}."

@@ -196,6 +196,14 @@ class Settings:
         """Returns a dict of the name of each setting of all groups -> value."""
         return {field.name: value for field, value in self.fields()}
 
+    def find_group_needs(self):
+        """Returns a dict of each setting of the groups in `needs_of_groups` -> its Condition."""
+        return {
+            field.name: rules.to_condition(condition)
+            for group, condition in self.needs_of_groups.items()
+            for field, _ in getattr(self, group).fields()
+        }
+
     def replace_values(self, values):
         """Returns settings with other values: in each group, for its fields that `values` names.
 
@@ -235,11 +243,7 @@ def _check_bounds(field, value):
 def check_rules(settings):
     """Raises InputError if a setting lacks one that it requires, or contradicts another one."""
     fields = list(settings.fields())
-    needs_of_groups = {
-        field.name: rules.to_condition(condition)
-        for group, condition in settings.needs_of_groups.items()
-        for field, _ in getattr(settings, group).fields()
-    }
+    needs_of_groups = settings.find_group_needs()
     for field, value in fields:
         if not rules.is_set(field, value):
             continue

@@ -27,12 +27,14 @@ def write_help(purpose, settings, only=None, is_full=False):
     required = []
     lines = []
     always = {name for group in settings.groups() for name in group.always_required}
+    group_needs = settings.find_group_needs()
     for group in settings.groups():
         found = []
         for field in dataclasses.fields(group):
             if not field.metadata or (only is not None and field.name not in only):
                 continue
-            description = _describe(field, getattr(group, field.name), width, is_full)
+            text = describe(field, group_needs.get(field.name))
+            description = _describe(field, text, getattr(group, field.name), width, is_full)
             rule = find_required(field)
             if field.name in always or (rule and rule.is_always and not field.metadata["source"]):
                 required += description
@@ -52,10 +54,13 @@ def get_title(group):
     return title[0].upper() + title[1:]
 
 
-def _describe(field, value, width, is_full):
-    """Returns the lines about the flag of a setting."""
+def _describe(field, text, value, width, is_full):
+    """Returns the lines about the flag of a setting.
+
+    `text`: See `bert_tf.cli.rules.describe`. `value`: The default.
+    """
     metadata = field.metadata
-    text = re.sub(r"`(\w+)`", r"--\1", describe(field))
+    text = re.sub(r"`(\w+)`", r"--\1", text)
     if not is_full:
         first, *others = re.split(r"(?<=[^.]\.)\s+(?=[A-Z])", text)
         text = " ".join([first, *(sentence for sentence in others if sentence.startswith(KEPT))])

@@ -226,7 +226,7 @@ class TaskDistillation(Distillation):
         teacher = self._metadata
         metadata = task.metadata
         path = self._path
-        if not teacher.has_generic_labels and teacher.labels != metadata.labels:
+        if not teacher.has_generic_labels and task.order_labels(teacher.labels) != metadata.labels:
             labels = [", ".join(each.labels) or "a number" for each in (teacher, metadata)]
             raise InputError(
                 f"was trained for another task; its labels are {labels[0]}, but the labels of "

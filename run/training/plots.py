@@ -17,6 +17,10 @@ from run.training.results import select_distinct
 MISSING_GLYPH = r"Glyph \d+ .* missing from"  # A warning of matplotlib.
 LOSS_FILE = "loss.png"
 MOST_CELLS_WITH_NUMBERS = 400
+# The axis of updates is logarithmic if their largest value is this many times the median: a peak of
+# the gradient's norm would otherwise hide all other values.
+PEAK = 20
+LEGEND_ANCHOR = (1.14, 1)  # Right of the panel and of an axis on its right, in its sizes.
 
 
 def confusion_matrix(path, labels, predictions, names):
@@ -83,7 +87,7 @@ def loss_curves(folder, training, evaluation):
             panel = panels.setdefault(title, [])
             if all(points != curve.points for curve in panel):  # The other one would be hidden.
                 panel.append(Curve(name, label, points, style))
-    figure = create_figure(figsize=(8, 2 + 3 * len(panels)), layout="constrained")
+    figure = create_figure(figsize=(10, 2 + 3 * len(panels)), layout="constrained")
     for axes, (title, curves) in zip(
         figure.subplots(len(panels), squeeze=False, sharex=True)[:, 0], panels.items(), strict=True
     ):
@@ -94,7 +98,7 @@ def loss_curves(folder, training, evaluation):
 
 
 def _plot_panel(axes, title, curves):
-    """Plots curves. Rates have an axis on the right."""
+    """Plots curves. Rates have an axis on the right, and the legend is next to it."""
     right = None
     if any(curve.name.endswith("_rate") for curve in curves):
         right = axes.twinx()
@@ -108,11 +112,15 @@ def _plot_panel(axes, title, curves):
     axes.set(title=title)
     if title == "Losses":
         axes.set(ylabel="loss (nats)")
-    if title in ("Losses", "Updates"):
-        for each in (axes, right or axes):
-            each.set(ylim=(0, None))
+    values = np.concatenate([line.get_ydata() for line in axes.lines or lines])
+    if title == "Updates" and values.max() > PEAK * np.median(values) > 0:
+        axes.set(yscale="log")
+    elif title in ("Losses", "Updates"):
+        axes.set(ylim=(0, None))
+    if right:
+        right.set(ylim=(0, None))
     axes.grid(alpha=0.3)
-    axes.legend(handles=lines)
+    axes.legend(handles=lines, loc="upper left", bbox_to_anchor=LEGEND_ANCHOR, fontsize="small")
 
 
 def create_figure(**options):

@@ -27,7 +27,7 @@ DTYPE_POLICIES = {
 
 @dataclasses.dataclass(frozen=True)
 class ActionSettings(Settings):
-    """What a job does with a model."""
+    """Actions of a job: training and evaluation."""
 
     do_train: bool = setting(False, "Train the model.", changeable=None)
     do_eval: bool = setting(

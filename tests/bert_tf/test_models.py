@@ -5,11 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.fast import PackedDropout
 from bert_tf.layers import LayerNorm, Projection, WeightInitializer
+from bert_tf.layers.recurrent import BiLSTMHead
 from tests.bert_tf.keras_cases import CONFIG, FEATURES, LABELS, B, H, P, V
 from tests.encoders import make_encoder, make_features
 from tests.errors import rejects
@@ -247,6 +249,17 @@ MODELS = {
     "choices": models.BertMultipleChoice,
     "long texts": lambda encoder: models.BertLongTextClassifier(encoder, LABELS),
 }
+
+
+def test_initial_weights_of_a_bilstm():
+    """Of a head with the seed s, the directions have the seeds 2 s and 2 s + 1."""
+    lstm = BiLSTMHead(6, seed=5).lstm.both
+    for layer, seed in ((lstm.forward_layer, 10), (lstm.backward_layer, 11)):
+        kernel, recurrent, _ = layer.cell.get_weights()
+        expected = tf_keras.initializers.GlorotUniform(2 * seed)(kernel.shape)
+        np.testing.assert_array_equal(kernel, expected)
+        expected = tf_keras.initializers.Orthogonal(seed=2 * seed + 1)(recurrent.shape)
+        np.testing.assert_array_equal(recurrent, expected)
 
 
 def read_plainly(model):

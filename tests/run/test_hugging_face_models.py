@@ -175,6 +175,35 @@ def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypat
     assert ModelDirectory.open("tf1").tokenizer.strip_accents is False
 
 
+def test_a_teacher_whose_labels_have_other_names_and_another_order(folder, tmp_path, monkeypatch):
+    """The student has the order of the teacher, and the names of the data."""
+    monkeypatch.chdir(tmp_path)
+    rows = ["neutral", "entailment", "contradiction"]
+    header = "index\tpromptID\tpairID\tgenre\t" + "".join(f"c{number}\t" for number in range(4))
+    (tmp_path / "train.tsv").write_text(
+        f"{header}sentence1\tsentence2\tlabel1\tgold_label\n"
+        + "".join(
+            f"{number}\t" * 8 + f"{text}\t{TEXTS[-number]}\tx\t{rows[number % 3]}\n"
+            for number, text in enumerate(TEXTS)
+        )
+    )
+    scripts.run_here(
+        "run.run_distillation",
+        teacher=folder / "classifier",
+        task_name="mnli",
+        data_dir=".",
+        output_dir="student",
+        student_layers="0",
+        keep_answers=False,
+        num_train_epochs=1,
+        train_batch_size=4,
+        do_eval=False,
+        **LENGTH,
+    )
+    labels = ModelDirectory.open("student").task.labels
+    assert labels == ("entailment", "neutral", "contradiction")
+
+
 @pytest.mark.parametrize("name", ["distilbert_classifier", "electra_classifier"])
 def test_gradients_equal_those_of_transformers(folder, expected_arrays, name):
     config = dataclasses.replace(

@@ -26,6 +26,7 @@ REJECTED = {
     "fast_short_words": r"tokenizer.json: model.max_input_chars_per_word is 3",
     "fast_without_special_tokens": r"tokenizer.json: post_processor",
     "fewer_layers": r"bert/encoder/layer_1/.*num_hidden_layers",
+    "keras_hub_masked_lm": r"task.json: class_name is 'BertMaskedLM': only 'BertTextClassifier' is",
     "lora_beside_kernels": r"query.*lora_A",
     "lora_tensors": r"base_layer.*PEFT",
     "peft_dora": r"adapter_config.json: use_dora is True",

@@ -10,7 +10,7 @@ from absl import flags as absl_flags
 
 from bert_tf.cli import flags, usage
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, describe, equals
-from bert_tf.cli.settings import LARGEST_SEED, Settings, check_rules, setting
+from bert_tf.cli.settings import LARGEST_SEED, Settings, adapt, check_rules, setting
 from bert_tf.errors import InputError
 from tests import reference_page
 from tests.errors import rejects
@@ -150,6 +150,30 @@ def test_a_group_that_requires_a_setting():
     assert Distillation(True, Toy(2)).names("toy") >= {"toy_count", "toy_rate"}
     with rejects("toy_count", "requires `distill`", value=2):
         check_rules(Distillation(toy=Toy(2)))
+    assert "--toy_rate: Rate. Requires --distill" in usage.write_help("Toys.", Distillation())
+
+
+@dataclasses.dataclass(frozen=True)
+class Doll(Settings):
+    toy_count: int = adapt(
+        Toy, "toy_count", default=4, help_text="Dolls.", rules=[Needs("toy_on")], upper=5
+    )
+    toy_seed: int = adapt(Toy, "toy_seed", rare=True)
+    toy_on: bool = adapt(Toy, "toy_on")
+
+
+def test_a_setting_of_another_class_with_changes():
+    count, seed, on = dataclasses.fields(Doll)
+    assert (count.default, seed.default, on.default) == (4, 7, False)
+    assert describe(count) == "Dolls. Requires `toy_on`."
+    assert (count.metadata["lower"], count.metadata["upper"]) == (1, 5)
+    assert seed.metadata == {**Toy.__dataclass_fields__["toy_seed"].metadata, "rare": True}
+    assert on.metadata == Toy.__dataclass_fields__["toy_on"].metadata
+    with pytest.raises(InputError, match="`toy_count`=6: must be at most 5"):
+        Doll(toy_count=6)
+    with pytest.raises(InputError, match="`toy_count`=5: requires `toy_on`"):
+        check_rules(Doll(toy_count=5))
+    assert Toy().toy_count == 3
 
 
 @pytest.fixture

@@ -275,3 +275,14 @@ def test_a_variable_of_zeros_has_ratio_one():
         steps=1,
     )
     np.testing.assert_allclose(moved["kernel"], [[-0.25], [0.25]], rtol=1e-6)
+
+
+def test_epsilon_of_lamb_is_added_to_the_root_of_the_second_moment():
+    """With the bias correction, the first update of a gradient g is g / (|g| + 1e-6)."""
+    moved = train(
+        Lamb(0.25, clip_norm=0, weight_decay=0),
+        {"kernel": np.zeros([2, 1], np.float32)},
+        {"kernel": np.array([[3e-6], [-1e-6]], np.float32)},
+        steps=1,
+    )
+    np.testing.assert_allclose(moved["kernel"], [[-0.25 * 0.75], [0.25 * 0.5]], rtol=1e-4)

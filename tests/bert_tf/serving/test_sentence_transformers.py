@@ -164,6 +164,7 @@ def test_other_tasks_do_not_depend_on_the_pooling(written):
             "modules.json: the modules are Transformer, WordWeights; "
             "only Transformer, Pooling, and Normalize",
         ),
+        ({"modules": []}, "modules.json: the modules are none; only Transformer"),
         (
             {"pooling": MEAN | MAX},
             r"1_Pooling/config.json: the pooling is \['mean', 'max'\]: must be one of",

@@ -157,6 +157,23 @@ def test_questions_with_and_without_answers(toy_tokenizer):
     assert 0 == found["no"] < found["some"] < found["all"] <= len(TEXTS)
 
 
+def test_the_threshold_of_answers_is_inclusive(toy_tokenizer):
+    """As in the original, a question has no answer only if the difference exceeds the threshold."""
+    changes = {"version_2_with_negative": True, "null_score_diff_threshold": 1e6}
+    servable = make_servable("squad", toy_tokenizer, **changes)
+    response = respond(servable, make_request(servable))
+    rows = np.flatnonzero(response["answer"] != b"")
+    difference = response["null_score_diff"][rows[0]]
+    for threshold, has_answer in (
+        (difference, True),
+        (np.nextafter(difference, np.float32(-np.inf)), False),
+    ):
+        changes["null_score_diff_threshold"] = float(threshold)
+        servable = make_servable("squad", toy_tokenizer, **changes)
+        answer = assert_equal_answers(servable, make_request(servable))["answer"][rows[0]]
+        assert (answer != b"") == has_answer
+
+
 def test_numbers(toy_tokenizer):
     metadata = TaskMetadata("classifier", MAX_SEQ_LENGTH, True)
     model = models.BertClassifier(toy_servables.make_model("encoder"), 1)

@@ -23,11 +23,18 @@ PIECES = ["##s", "##ly", "##är", "##!", "##n", "sch", "w", "[unused1]", ",", ".
 CHINESE = [*"我爱北京天安门好电影不长", ",", "。", "good", "film"]
 LABELS = {0: "neg", 1: "pos", 2: "mixed"}
 CASES = {}
+KERAS_HUB_CASES = {}
 
 
 def case(function):
     """Registers a function (folder) -> entry of expected.json under its name."""
     CASES[function.__name__] = function
+    return function
+
+
+def keras_hub_case(function):
+    """Registers a function like `case`, for KerasHub."""
+    KERAS_HUB_CASES[function.__name__] = function
     return function
 
 
@@ -744,11 +751,10 @@ def cross_encoder_labels(folder):
     return _write_cross_encoder(folder, None, num_labels=3)
 
 
-def make_keras_hub_preset(folder):
-    """Writes a preset of KerasHub; returns its IDs and outputs."""
+def _make_keras_hub_backbone():
+    """Creates a backbone of KerasHub with random weights."""
     import keras
     import keras_hub
-    import numpy as np
 
     keras.utils.set_random_seed(3)
     backbone = keras_hub.models.BertBackbone(
@@ -759,10 +765,33 @@ def make_keras_hub_preset(folder):
         intermediate_dim=24,
         max_sequence_length=48,
     )
-    for variable in backbone.weights:
+    _add_noise(backbone)
+    return backbone
+
+
+def _add_noise(model):
+    """Adds random numbers to all weights, so that none is 0."""
+    import numpy as np
+
+    for variable in model.weights:
         generator = np.random.default_rng(len(variable.shape))
         variable.assign(variable.numpy() + generator.normal(0, 0.3, variable.shape))
-    tokenizer = keras_hub.tokenizers.BertTokenizer(list(make_vocabulary()), lowercase=True)
+
+
+def _make_keras_hub_tokenizer():
+    import keras_hub
+
+    return keras_hub.tokenizers.BertTokenizer(list(make_vocabulary()), lowercase=True)
+
+
+@keras_hub_case
+def keras_hub(folder):
+    """A backbone and a tokenizer."""
+    import keras_hub
+    import numpy as np
+
+    backbone = _make_keras_hub_backbone()
+    tokenizer = _make_keras_hub_tokenizer()
     backbone.save_to_preset(str(folder))
     tokenizer.save_to_preset(str(folder))
     preprocessor = keras_hub.models.BertTextClassifierPreprocessor(tokenizer, sequence_length=16)
@@ -779,16 +808,47 @@ def make_keras_hub_preset(folder):
     return entry
 
 
+@keras_hub_case
+def keras_hub_classifier(folder):
+    """A classifier, which truncates texts to 10 tokens."""
+    import keras_hub
+    import numpy as np
+
+    preprocessor = keras_hub.models.BertTextClassifierPreprocessor(
+        _make_keras_hub_tokenizer(), sequence_length=10
+    )
+    model = keras_hub.models.BertTextClassifier(
+        _make_keras_hub_backbone(), num_classes=3, preprocessor=preprocessor
+    )
+    _add_noise(model)
+    model.save_to_preset(str(folder))
+    return {"text_a": TEXTS, "logits": to_list(np.asarray(model.predict(TEXTS)))}
+
+
+@keras_hub_case
+def keras_hub_masked_lm(folder):
+    """A masked LM, which is rejected."""
+    import keras_hub
+
+    preprocessor = keras_hub.models.BertMaskedLMPreprocessor(
+        _make_keras_hub_tokenizer(), sequence_length=16, mask_selection_length=4
+    )
+    model = keras_hub.models.BertMaskedLM(_make_keras_hub_backbone(), preprocessor=preprocessor)
+    model.save_to_preset(str(folder))
+    return {}
+
+
 def main():
     names = sys.argv[1:] or list(CASES)
+    if names == ["keras_hub"]:
+        names = list(KERAS_HUB_CASES)
     path = HERE / "expected.json"
     expected = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
         folder = MODELS / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        make = make_keras_hub_preset if name == "keras_hub" else CASES[name]
-        expected[name] = make(folder)
+        expected[name] = (CASES | KERAS_HUB_CASES)[name](folder)
         print(name)
     path.write_text(json.dumps(expected, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 

@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 from data_prep import tables
 from run.inference import predict, request_files
 from run.inference.predict import open_model
-from run.inference.settings import PredictionSettings
+from run.inference.settings import PredictionSettings, RequestSettings
 from tests import scripts
 from tests.conftest import REFERENCE
 from tests.errors import rejects
@@ -32,8 +32,9 @@ def predict_rows(path, requests, batch_size=2):
     """Returns the rows of a model."""
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
         print(json.dumps(requests[0]), file=file, flush=True)
+        requests_file = RequestSettings(input_file=file.name)
         model = open_model(
-            resolved(PredictionSettings(model=str(path), input_file=file.name, output_file="-"))
+            resolved(PredictionSettings(model=str(path), requests=requests_file, output_file="-"))
         )
     rows = [request_files.Request(request, {}) for request in requests]
     return list(predict.predict_rows(model, rows, batch_size))
@@ -423,4 +424,4 @@ def test_a_csv_is_read_back(tmp_path):
 
 def test_names_of_outputs_that_are_not_written():
     with rejects("output_file", "must end in .csv or .tsv", value="a.parquet"):
-        PredictionSettings(model="m", input_file="a.csv", output_file="a.parquet").check()
+        PredictionSettings(model="m", output_file="a.parquet").check()

@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import itertools
 import os
 import signal
 
@@ -62,6 +63,25 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert not (tmp_path / "loss.png.partial").exists()
     assert again.step == 10
     assert again.restore_best() == 4
+
+
+def read_tags(folder):
+    """Returns the tags of the scalars in the event files of a directory, a set."""
+    events = itertools.chain(
+        *(tf.compat.v1.train.summary_iterator(str(path)) for path in folder.glob("events.*"))
+    )
+    return {value.tag for event in events for value in event.summary.value}
+
+
+def test_tags_of_tensorboard(tmp_path):
+    """All columns of the logs, and the speeds."""
+    run, model = start(tmp_path, eval_steps=4, best_metric="accuracy")
+    train(run, batches, evaluate_by_step(run, model, {}))
+    columns = {*read_rows(tmp_path / "training_log.csv")[0]} - {"step"}
+    assert columns >= {"loss", "learning_rate", "gradient_norm", "largest_gradient_norm"}
+    speeds = {"steps_per_second", "examples_per_second", "tokens_per_second"}
+    assert read_tags(tmp_path) == columns | speeds
+    assert read_tags(tmp_path / "eval") == {"accuracy", "eval_loss"}
 
 
 def test_of_equal_scores_the_one_with_the_lowest_loss_is_the_best(tmp_path):

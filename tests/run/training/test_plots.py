@@ -92,6 +92,18 @@ def test_loss_curves(figures, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["loss.png"]
 
 
+@pytest.mark.parametrize(("peak", "scale"), [(19, "linear"), (900, "log")])
+def test_a_peak_of_the_norm_does_not_hide_the_other_norms(figures, tmp_path, peak, scale):
+    training, evaluation = (
+        logs.Log(str(tmp_path), name, 0, writes=False) for name in ("a.csv", "b.csv")
+    )
+    for step, norm in enumerate((1, 1, peak, 1), start=1):
+        training.add(step, {"loss": peak, "gradient_norm": norm, "learning_rate": 0.5})
+    plots.loss_curves(str(tmp_path), training, evaluation)
+    scales = [axes.get_yscale() for axes in figures[0].axes]
+    assert scales == ["linear", scale, "linear"]  # The last one is the axis of rates.
+
+
 def test_a_run_without_evaluations_has_no_panel_of_other_metrics(figures, tmp_path):
     training, evaluation = (
         logs.Log(str(tmp_path), name, 0, writes=False) for name in ("a.csv", "b.csv")
