@@ -9,8 +9,6 @@ replaced, drawn at random with the seed: the same number of each kind. Its tests
 the project, without those that are marked as extra_large: those that are named after the module or
 use its names, then those of its package. The table names the test that kills it. A mutant that
 survives shows a missing test, or code that has no effect.
-
-The processes are forked after importing TensorFlow, which takes seconds.
 """
 
 import argparse
@@ -223,7 +221,7 @@ def _find_own_tests(path):
 
 
 def run_tests(tree, arguments, output, seconds):
-    """Runs pytest in a fork of this process.
+    """Runs pytest in another process.
 
     Args:
       tree: Path of the copy of the project.
@@ -234,46 +232,26 @@ def run_tests(tree, arguments, output, seconds):
     Returns:
       int. Exit status of pytest, or None if it was killed.
     """
-    pid = os.fork()
-    if not pid:
-        _become_pytest(tree, arguments, output)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        finished, status = os.waitpid(pid, os.WNOHANG)
-        if finished:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.1)
-    os.killpg(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return None
-
-
-def _become_pytest(tree, arguments, output):
-    """Runs pytest in this process, and ends it."""
-    status = 1
-    try:
-        os.setpgid(0, 0)
-        file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(file, 1)
-        os.dup2(file, 2)
-        os.chdir(tree)
-        # `python -m` has imported the tests of the original tree.
-        for name in [name for name in sys.modules if name.split(".")[0] == "tests"]:
-            del sys.modules[name]
-        sys.path[:] = [str(tree), *(path for path in sys.path if path not in ("", str(ROOT)))]
-        os.environ["PYTHONPATH"] = str(tree)
-        os.environ["TMPDIR"] = str(tree.parent)  # Tests that are killed leave files.
-        tempfile.tempdir = None
-        import pytest
-        import tensorflow as tf
-
-        from tests import conftest
-
-        conftest.configure_tensorflow(tf)
-        status = pytest.main([*PYTEST, *arguments])
-    finally:
-        sys.stdout.flush()
-        os._exit(status)
+    environment = {
+        "PYTHONPATH": str(tree),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TMPDIR": str(tree.parent),  # Tests that are killed leave files.
+    }
+    with open(output, "wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *PYTEST, *arguments],
+            cwd=tree,
+            env={**os.environ, **environment},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(max(seconds, 0))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return None
 
 
 def check(mutant, tree, output, limit):
@@ -338,15 +316,6 @@ def main():
     arguments = parser.parse_args()
     mutants = draw_mutants(arguments.seed, arguments.count)
     numbers = arguments.only or range(1, len(mutants) + 1)
-    # These packages run no operation of TensorFlow, so there are no threads, which a fork loses.
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    sys.dont_write_bytecode = True
-    import official.nlp.modeling
-    import pytest
-    import tensorflow_text
-    import tf_keras
-
-    del official, pytest, tensorflow_text, tf_keras
     num_killed = 0
     with tempfile.TemporaryDirectory(prefix="mutants_") as folder:
         tree = pathlib.Path(folder, "project")
