@@ -91,8 +91,8 @@ lint: test-setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-BENCHMARKS := bfloat16 encoder litert packing pretraining_data sentence_splitting serving tokenization training_step \
-  vocabulary
+BENCHMARKS := bfloat16 embeddings encoder litert packing pretraining_data runtimes sentence_splitting serving \
+  tokenization training_step vocabulary
 PART := $(BENCHMARKS)
 
 bench: setup

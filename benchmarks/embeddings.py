@@ -41,6 +41,12 @@ BACKENDS = {
     "onnx": ("ONNX Runtime", ("sentence_transformers", "optimum", "onnxruntime")),
     "openvino": ("OpenVINO", ("sentence_transformers", "optimum", "openvino")),
 }
+SIZES = {  # Of all-MiniLM-L6-v2.
+    "hidden_size": 384,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 12,
+    "intermediate_size": 1536,
+}
 MAX_DIFFERENCE = 1e-4  # Per number of an embedding: the order of additions differs.
 
 
@@ -105,20 +111,14 @@ def run(settings):
         peers = {name: peer for name, peer in peers.items() if peer}
         for name, embedder in ours.items():
             if embedder:
-                measure(f"Embeddings from a {name}", embedder, peers, sentences, settings, results)
+                measure(f"Embeddings, {name}", embedder, peers, sentences, settings, results)
+                peers = {**peers, f"this project, {name}": embedder}
 
 
 def write_model(folder, max_seq_length):
     """Writes an encoder with random weights in Hugging Face's format; returns its path."""
     tokenizer = BertTokenizer(measurements.VOCAB_FILE)
-    config = BertConfig(
-        vocab_size=tokenizer.vocab_size,
-        hidden_size=384,
-        num_hidden_layers=6,
-        num_attention_heads=12,
-        intermediate_size=1536,
-        max_position_embeddings=max_seq_length,
-    )
+    config = BertConfig(tokenizer.vocab_size, max_position_embeddings=max_seq_length, **SIZES)
     written = os.path.join(folder, "written")
     BertEncoder(config).save_pretrained(written, tokenizer)
     path = os.path.join(folder, "model")

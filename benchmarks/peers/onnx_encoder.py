@@ -31,24 +31,29 @@ class Peer:
 
 def write_int8_model(sizes, folder):
     """Writes the model into a directory; returns the path of the ONNX file."""
+    path = os.path.join(folder, "int8.onnx")
+    onnxruntime.quantization.quantize_dynamic(
+        write_model(sizes, folder), path, weight_type=onnxruntime.quantization.QuantType.QInt8
+    )
+    return path
+
+
+def write_model(sizes, folder):
+    """Writes the model in float32 into a directory; returns the path of the ONNX file."""
     model = transformers.BertModel(
         transformers.BertConfig(**sizes, attn_implementation="eager")
     ).eval()
-    float_path = os.path.join(folder, "float32.onnx")
-    path = os.path.join(folder, "int8.onnx")
+    path = os.path.join(folder, "float32.onnx")
     dynamic_axes = {name: {0: "batch", 1: "length"} for name in INPUTS}
     torch.onnx.export(
         PooledOutput(model),
         (torch.ones([2, 16], dtype=torch.long),) * 3,
-        float_path,
+        path,
         input_names=INPUTS,
         output_names=["pooled"],
         dynamo=False,
         opset_version=17,
         dynamic_axes={"pooled": {0: "batch"}, **dynamic_axes},
-    )
-    onnxruntime.quantization.quantize_dynamic(
-        float_path, path, weight_type=onnxruntime.quantization.QuantType.QInt8
     )
     return path
 

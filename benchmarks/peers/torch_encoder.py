@@ -1,4 +1,4 @@
-"""Hugging Face's BertModel on PyTorch, in bfloat16, with random weights."""
+"""Hugging Face's BertModel on PyTorch, with random weights."""
 
 import os
 
@@ -11,12 +11,15 @@ class Peer:
 
     Args:
       sizes: Dict of arguments of transformers.BertConfig.
+      dtype: str. Type of the weights and the computations, float32 or bfloat16.
     """
 
-    def __init__(self, sizes):
+    def __init__(self, sizes, dtype="bfloat16"):
         torch.set_num_threads(len(os.sched_getaffinity(0)))
         self._model = (
-            transformers.BertModel(transformers.BertConfig(**sizes)).to(torch.bfloat16).eval()
+            transformers.BertModel(transformers.BertConfig(**sizes))
+            .to(getattr(torch, dtype))
+            .eval()
         )
 
     def answer(self, inputs):

@@ -20,17 +20,22 @@ from bert_tf.serving.plain_model import PlainModel, RowBatches, check_can_be_pla
 
 SUFFIX = ".xml"
 WEIGHTS_SUFFIX = ".bin"
-DESCRIPTION = ["bert_tf", "description"]  # Path of the description in the "rt_info".
+# Paths in the "rt_info".
+DESCRIPTION = ["bert_tf", "description"]
+PRECISION = ["bert_tf", "precision"]
+PRECISIONS = {"float32": "f32", "bfloat16": "bf16"}  # OpenVINO's names of the types.
 INSTALL = "pip install 'bert-tf[openvino]'"
 
 
-def write(servable, path, weights="float32"):
+def write(servable, path, weights="float32", precision="float32"):
     """Writes a Servable, whose encoder does not remove padding, as an OpenVINO model.
 
     Args:
       servable: Servable.
       path: str. Path of the .xml file; the weights are next to it.
-      weights: str. Storage type, float32 or float16; both are computed in float32.
+      weights: str. Storage type, float32 or float16; it does not change the type of computations.
+      precision: str. Type of the computations, float32 or bfloat16. With bfloat16, OpenVINO also
+        computes normalization and softmax in it, where the CPU has instructions for it.
 
     Raises:
       InputError: If openvino is not installed, or if the model reads windows of long texts.
@@ -44,6 +49,7 @@ def write(servable, path, weights="float32"):
         # Not openvino.convert_model, which took minutes on a machine without internet.
         model = openvino.Core().read_model(source)
         model.set_rt_info(ModelDescription.from_servable(servable).to_json(), DESCRIPTION)
+        model.set_rt_info(PRECISIONS[precision], PRECISION)
         written = os.path.join(folder, f"model{SUFFIX}")
         openvino.save_model(model, written, compress_to_fp16=weights == "float16")
         for suffix in (WEIGHTS_SUFFIX, SUFFIX):  # The .xml file, which is opened, is last.
@@ -57,7 +63,7 @@ def write(servable, path, weights="float32"):
 def open_model(path, num_threads=None):
     """Opens a local .xml file, with the .bin file next to it, as PlainModel.
 
-    Matrices are multiplied in float32 on every CPU.
+    Computes in the type that `write` wrote into it; OpenVINO's default differs between CPUs.
 
     Args:
       path: str.
@@ -71,13 +77,15 @@ def open_model(path, num_threads=None):
     if not files.at(weights).is_file():
         raise InputError(f"{path}: its weights, {weights}, do not exist; copy them too")
     options = {
-        "INFERENCE_PRECISION_HINT": "f32",  # The default on some CPUs is bfloat16.
         "INFERENCE_NUM_THREADS": num_threads or processor.count_cores(),
         "PERFORMANCE_HINT": "LATENCY",
     }
     try:
         model = openvino.Core().read_model(path, weights)
         text = model.get_rt_info(DESCRIPTION).value if model.has_rt_info(DESCRIPTION) else None
+        is_set = model.has_rt_info(PRECISION)
+        precision = model.get_rt_info(PRECISION).value if is_set else PRECISIONS["float32"]
+        options["INFERENCE_PRECISION_HINT"] = precision
         compiled = openvino.Core().compile_model(model, "CPU", options)
     except RuntimeError as error:
         reason = " ".join(str(error).split())

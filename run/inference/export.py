@@ -97,7 +97,8 @@ def export_graph(settings):
         size = files.at(path).size()
     else:
         path = os.path.join(settings.export_dir, f"model{openvino.SUFFIX}")
-        openvino.write(servable, path, settings.weights)
+        strategies.warn_about_slow_precision(settings.compute.mixed_precision, "CPU")
+        openvino.write(servable, path, settings.weights, settings.compute.mixed_precision)
         size = files.at(path.removesuffix(openvino.SUFFIX) + openvino.WEIGHTS_SUFFIX).size()
     print(
         f"{path}: {settings.format} model of {add_article(servable.kind)} with {settings.weights} "

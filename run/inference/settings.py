@@ -84,9 +84,9 @@ class ComputeTypeSettings(Settings):
 
     mixed_precision: str = setting(
         "float32",
-        "Type of the matrix multiplications; normalization, softmax, and scores are float32. "
-        "bfloat16, with 8 bits of precision, is faster on CPUs with instructions for it "
-        "(avx512_bf16, amx_bf16) and on newer GPUs.",
+        "Type of the matrix multiplications; normalization, softmax, and scores are float32, "
+        "except in OpenVINO. bfloat16, with 8 bits of precision, is faster on CPUs with "
+        "instructions for it (avx512_bf16, amx_bf16) and on newer GPUs.",
         choices=COMPUTE_TYPES,
     )
 
@@ -167,7 +167,9 @@ class AnswerSettings(TerminalSettings):
 class ExportSettings(CheckpointSettings):
     """A model to export for raw text."""
 
-    needs_of_groups: ClassVar = {"compute": equals("format", "saved_model")}
+    needs_of_groups: ClassVar = {
+        "compute": any_of(equals("format", "saved_model"), equals("format", "openvino"))
+    }
 
     export_dir: str | None = setting(
         None,

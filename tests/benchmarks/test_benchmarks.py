@@ -11,22 +11,20 @@ import re
 
 import pytest
 
-from benchmarks import ablations, bfloat16, encoder, litert, measurements
+from benchmarks import ablations, bfloat16, embeddings, encoder, litert, measurements, runtimes
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from tests import scripts
 
 pytestmark = pytest.mark.extra_large
 
-TOY = BertConfig(
-    70,
-    hidden_size=8,
-    num_hidden_layers=1,
-    num_attention_heads=4,
-    intermediate_size=12,
-    max_position_embeddings=24,
-    type_vocab_size=2,
-)
+TOY_SIZES = {
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "intermediate_size": 12,
+}
+TOY = BertConfig(70, max_position_embeddings=24, type_vocab_size=2, **TOY_SIZES)
 OFFICIAL = "tf-models-official"
 SENTENCES = ["the cat sat on the mat .", "a dog ran", "the dog sat , the cat ran on the mat", "no"]
 VOCABULARY = [
@@ -89,6 +87,14 @@ CASES = {
         },
         ("note: PyTorch is not measured: no_such_package cannot be imported; run pip install",),
     ),
+    "embeddings": Case(
+        {"sentences": 9, "batch_size": 4, "max_seq_length": 10},
+        {
+            (f"Embeddings, OpenVINO model{figure}", "this project, checkpoint")
+            for figure in ("", ", to the first", ", peak memory")
+        },
+        ("note: sentence-transformers, PyTorch is not measured: no_such_package",),
+    ),
     "encoder": Case(
         SHAPES,
         {
@@ -121,6 +127,15 @@ CASES = {
             ("Pre-training records, one core", f"{OFFICIAL} create_pretraining_data"),
             ("Pre-training records, two workers on two cores", "this project, one worker"),
         },
+    ),
+    "runtimes": Case(
+        SHAPES,
+        {
+            (f"OpenVINO model, {dtype}, {shape}", "this project's SavedModel")
+            for dtype in ("float32", "bfloat16")
+            for shape in ("2 x 7", "1 x 9")
+        },
+        ("note: PyTorch is not measured: no_such_package",),
     ),
     "sentence_splitting": Case(
         {},
@@ -212,6 +227,10 @@ def test_comparisons(name, paths, monkeypatch, capsys):
     monkeypatch.setattr(encoder, "MATRIX_SIZE", 64)
     monkeypatch.setattr(bfloat16, "TORCH_PACKAGES", ("no_such_package",))
     monkeypatch.setattr(litert, "ONNX_PACKAGES", ("no_such_package",))
+    monkeypatch.setattr(embeddings, "BACKENDS", {"torch": ("PyTorch", ("no_such_package",))})
+    monkeypatch.setattr(embeddings, "SIZES", TOY_SIZES)
+    peers = {"torch_encoder": ("PyTorch", ("no_such_package",), ("float32",))}
+    monkeypatch.setattr(runtimes, "PEERS", peers)
     command = importlib.import_module(f"benchmarks.{name}").COMMAND
     known = command.settings.values()
     flags = {flag: value for flag, value in paths.items() if flag in known}

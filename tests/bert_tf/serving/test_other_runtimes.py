@@ -226,6 +226,25 @@ def test_a_file_requires_only_its_runtime(servables, name, tmp_path):
     assert done.stdout == f"{expected}\n"
 
 
+def test_bfloat16_in_openvino(servables, tmp_path, monkeypatch):
+    runtime = pytest.importorskip("openvino")
+    hints = []
+    compile_model = runtime.Core.compile_model
+
+    def compile_and_record(core, model, device, options):
+        hints.append(options["INFERENCE_PRECISION_HINT"])
+        return compile_model(core, model, device, options)
+
+    monkeypatch.setattr(runtime.Core, "compile_model", compile_and_record)
+    outputs = {}
+    for precision in ("float32", "bfloat16"):
+        path = str(tmp_path / f"{precision}.xml")
+        openvino.write(servables["classifier"], path, precision=precision)
+        outputs[precision] = open_export(path)(**REQUESTS["classifier"])["probabilities"]
+    assert hints == ["f32", "bf16"]
+    np.testing.assert_allclose(outputs["bfloat16"], outputs["float32"], rtol=0, atol=0.05)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_threads_share_a_file(servables, name, tmp_path):
     model = open_export(write_file(name, servables["tagger"], tmp_path))
