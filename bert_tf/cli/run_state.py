@@ -39,14 +39,19 @@ def snapshot(*all_settings):
     """
     fixed = {}
     changeable = {}
+    fixed_groups = [
+        getattr(settings, name) for settings in all_settings for name in settings.fixed_groups
+    ]
     for group in itertools.chain(*(settings.groups() for settings in all_settings)):
+        is_fixed = any(group is each for each in fixed_groups)
         for field in dataclasses.fields(group):
             if (
                 field.metadata
                 and not field.metadata["role"]
                 and field.metadata["changeable"] is not None
             ):
-                values = changeable if field.metadata["changeable"] or group.changeable else fixed
+                may_change = (field.metadata["changeable"] or group.changeable) and not is_fixed
+                values = changeable if may_change else fixed
                 # Otherwise, another group has a setting of this name that is set.
                 if values.get(field.name) is None:
                     values[field.name] = getattr(group, field.name)

@@ -118,6 +118,8 @@ class Settings:
         even to its default.
       written: Regular expression of the names of files in the output directory that no input can
         be.
+      fixed_groups: Names of groups whose settings are not changeable in this job, although they are
+        in others.
       changeable, rare: Whether all settings of the group are changeable, and rare. See `setting`.
     """
 
@@ -126,6 +128,7 @@ class Settings:
     needs_of_groups: ClassVar[dict[str, str]] = {}
     replaced: ClassVar[dict[str, str]] = {}
     written: ClassVar[str] = ""
+    fixed_groups: ClassVar[tuple[str, ...]] = ()
     changeable: ClassVar[bool] = False
     rare: ClassVar[bool] = False
 

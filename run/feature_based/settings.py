@@ -63,6 +63,7 @@ class FeatureBasedSettings(ModelJobSettings):
 
     always_required: ClassVar = ("init_checkpoint",)
     written: ClassVar = FineTuningSettings.written
+    fixed_groups: ClassVar = ("schedule", "precision")  # Finished runs are not trained again.
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)

@@ -46,6 +46,7 @@ class PruneModelSettings(FineTunedSettings):
         "schedule": "num_train_epochs",
         "precision": "num_train_epochs",
     }
+    fixed_groups: ClassVar = ("schedule", "precision")  # Finished rounds are not trained again.
     do_train = True
 
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import ClassVar
 
 import pytest
 
@@ -9,6 +10,8 @@ from bert_tf.cli import roles, run_state
 from bert_tf.cli.run_state import RunState, snapshot
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
+from run.feature_based.settings import FeatureBasedSettings
+from run.pruning.settings import PruneModelSettings
 
 
 def test_resumed_runs_must_have_the_initial_settings(tmp_path):
@@ -83,6 +86,25 @@ class JobSettings(Settings):
 
 def test_a_snapshot_contains_all_settings_except_paths():
     assert snapshot(JobSettings()) == {"batch": 7, "changeable": {"rate": 0.1}}
+
+
+@dataclasses.dataclass(frozen=True)
+class FixedJobSettings(Settings):
+    fixed_groups: ClassVar = ("job",)
+
+    job: JobSettings = dataclasses.field(default_factory=JobSettings)
+
+
+def test_settings_of_fixed_groups_are_not_changeable():
+    assert snapshot(FixedJobSettings()) == {"batch": 7, "rate": 0.1}
+
+
+@pytest.mark.parametrize("settings_class", [PruneModelSettings, FeatureBasedSettings])
+def test_finished_parts_of_a_job_keep_the_schedule(settings_class):
+    values = snapshot(settings_class())
+    names = {"learning_rate", "num_train_epochs", "warmup_proportion", "mixed_precision"}
+    assert names <= values.keys()
+    assert not names & values.get("changeable", {}).keys()
 
 
 def test_fingerprints_depend_on_names_sizes_and_contents(tmp_path):
