@@ -87,8 +87,8 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     input_file: str | None = setting(
         None,
         "File with a text, or a pair, on each line or in each row, for measuring attention: a "
-        "table, JSON lines, Parquet, or lines of `text` or `text_a ||| text_b`. Defaults to the "
-        "sentences of --treebank.",
+        "table, JSON lines, Parquet, or lines with one text or `text_a ||| text_b`. Defaults to "
+        "the sentences of --treebank.",
         rules=[Required(unless="treebank")],
         role=roles.INPUT_FILE,
     )

@@ -43,7 +43,7 @@ COMPUTE_TYPES = ("float32", "bfloat16")
 
 @dataclasses.dataclass(frozen=True)
 class RequestFormatSettings(Settings):
-    """How to read a file of texts that is a table, JSON, or Parquet."""
+    """Columns of a file of texts."""
 
     outer_settings: ClassVar = ("input_file",)
 
@@ -67,7 +67,7 @@ class RequestFormatSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class RequestSettings(RequestFormatSettings):
-    """Texts in a file, and how to read it."""
+    """File of texts."""
 
     input_file: str | None = setting(
         None,

@@ -165,7 +165,7 @@ class ScheduleSettings(LearningRateSettings):
 class OptimizerSettings(LearningRateSettings):
     """Optimizer, which `bert_tf.optimization` creates.
 
-    Those after the learning rate are flags of pre-training. Fine-tuning leaves them as in the
+    Except for the learning rate, they are flags of pre-training. Fine-tuning leaves them as in the
     original BERT.
     """
 

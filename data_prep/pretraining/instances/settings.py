@@ -128,10 +128,10 @@ class RecordSettings(Settings):
         "sentence_pairs",
         "sentence_pairs: two segments of one document or of two, for next sentence prediction as "
         "in the original BERT. segment_pairs: the same without a label. left_to_right: the same "
-        "without masks, to predict each next token. sentence_order: two consecutive segments, "
-        "swapped half of the time, as in ALBERT. full_sentences: as many sentences as fit, with "
-        "[SEP] between documents. doc_sentences: the same within one document. Use the same value "
-        "for records and for training.",
+        "without masks, to predict each next token, which requires a config with causal attention. "
+        "sentence_order: two consecutive segments, swapped half of the time, as in ALBERT. "
+        "full_sentences: as many sentences as fit, with [SEP] between documents. doc_sentences: "
+        "the same within one document. Use the same value for records and for training.",
         choices=tuple(OBJECTIVES),
     )
     pack_sequences: bool = setting(
