@@ -30,11 +30,12 @@ def define(settings, only=None):
       only: Names of the fields to define; None for all.
     """
     group_needs = settings.find_group_needs()
+    names = settings.values().keys()
     for group in settings.groups():
         field_types = typing.get_type_hints(type(group))
         for field in dataclasses.fields(group):
             if field.metadata and (only is None or field.name in only):
-                text = describe(field, group_needs.get(field.name))
+                text = describe(field, group_needs.get(field.name), names)
                 kind = _remove_none(field_types[field.name])
                 _define(field, text, kind, getattr(group, field.name))
 

@@ -49,6 +49,10 @@ class Condition:
         ]
         return any(known) if known else None
 
+    def select(self, names):
+        """Returns the condition with only the terms on settings whose names are in `names`."""
+        return Condition(tuple(term for term in self.terms if term.name in names))
+
     def __str__(self):
         return " or ".join(map(str, self.terms))
 
@@ -154,16 +158,24 @@ def find_required(field):
     return next(iter(find_rules(field, Required)), None)
 
 
-def describe(field, group_need=None):
+def describe(field, group_need=None, names=None):
     """Returns the help text of a dataclasses.Field with the settings that it requires.
 
-    A text that begins with "With" names them itself. `group_need`: the Condition of its group, or
-    None. It is not repeated for the setting that it names.
+    A text that begins with "With" names them itself.
+
+    Args:
+      field: dataclasses.Field of a setting.
+      group_need: The Condition of its group, or None. It is not repeated for the setting that it
+        names.
+      names: Names of the settings of the job, the only ones to mention; None for all.
     """
     text = field.metadata["help"]
-    needs = [str(rule.condition) for rule in find_rules(field, Needs)]
+    needs = [rule.condition for rule in find_rules(field, Needs)]
     if group_need and field.name not in {term.name for term in group_need.terms}:
-        needs.append(str(group_need))
+        needs.append(group_need)
+    if names is not None:
+        needs = [need.select(names) for need in needs]
+    needs = [str(need) for need in needs if need.terms]
     if not needs or text.startswith("With "):
         return text
     return f"{text} Requires {' and '.join(needs)}."

@@ -246,6 +246,7 @@ def _check_bounds(field, value):
 def check_rules(settings):
     """Raises InputError if a setting lacks one that it requires, or contradicts another one."""
     fields = list(settings.fields())
+    names = {field.name for field, _ in fields}
     needs_of_groups = settings.find_group_needs()
     for field, value in fields:
         if not rules.is_set(field, value):
@@ -253,7 +254,7 @@ def check_rules(settings):
         needs = [rule.condition for rule in rules.find_rules(field, rules.Needs)]
         if field.name in needs_of_groups:
             needs.append(needs_of_groups[field.name])
-        missing = [str(each) for each in needs if each.is_met(fields) is False]
+        missing = [str(each.select(names)) for each in needs if each.is_met(fields) is False]
         if missing:
             raise InputError(f"requires {' and '.join(missing)}", field.name, value)
         for rule in rules.find_rules(field, rules.NotWith):

@@ -28,12 +28,13 @@ def write_help(purpose, settings, only=None, is_full=False):
     lines = []
     always = {name for group in settings.groups() for name in group.always_required}
     group_needs = settings.find_group_needs()
+    names = settings.values().keys()
     for group in settings.groups():
         found = []
         for field in dataclasses.fields(group):
             if not field.metadata or (only is not None and field.name not in only):
                 continue
-            text = describe(field, group_needs.get(field.name))
+            text = describe(field, group_needs.get(field.name), names)
             description = _describe(field, text, getattr(group, field.name), width, is_full)
             rule = find_required(field)
             if field.name in always or (rule and rule.is_always and not field.metadata["source"]):

@@ -154,6 +154,24 @@ def test_a_group_that_requires_a_setting():
 
 
 @dataclasses.dataclass(frozen=True)
+class Box(Settings):
+    outer_settings: ClassVar = ("box_key",)
+
+    box_lid: bool = setting(False, "Lid.")
+    box_size: int = setting(3, "Size.", rules=[Needs(any_of("box_lid", "box_key"))])
+    box_lock: int = setting(2, "Lock.", rules=[Needs("box_key")])
+
+
+def test_only_settings_of_the_job_are_named():
+    text = usage.write_help("Boxes.", Box())
+    assert "--box_size: Size. Requires --box_lid (3)" in text
+    assert "box_key" not in text
+    with rejects("box_size", "requires `box_lid`", value=4):
+        check_rules(Box(box_size=4))
+    check_rules(Box(box_lock=5))
+
+
+@dataclasses.dataclass(frozen=True)
 class Doll(Settings):
     toy_count: int = adapt(
         Toy, "toy_count", default=4, help_text="Dolls.", rules=[Needs("toy_on")], upper=5
