@@ -156,8 +156,8 @@ class Remote(AnyPath):
             return sorted(gfile.glob(self.path))
 
     def make_dirs(self):
-        # The gs:// client would retry for minutes in a bucket that does not exist.
         """See AnyPath."""
+        # The gs:// client would retry for minutes in a bucket that does not exist.
         if not self.is_store:
             with convert_errors(self.path, "written") as gfile:
                 gfile.makedirs(self.path)

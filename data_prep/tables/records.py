@@ -158,7 +158,7 @@ def _to_json_value(value):
 
 
 def list_texts(value):
-    """Returns the strings in a JSON value, a list."""
+    """Returns a list of the strings in a JSON value, at any depth; keys are not included."""
     if isinstance(value, str):
         return [files.replace_surrogates(value)]
     if not isinstance(value, list | dict):
