@@ -77,7 +77,7 @@ def run(settings):
 
 
 def _read_texts(settings):
-    return reading.read_texts(settings.input_file, settings.treebank, settings.request_options)
+    return reading.read_texts(settings.input_file, settings.treebank, settings.requests.options)
 
 
 class _CorpusMeasures(NamedTuple):

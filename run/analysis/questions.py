@@ -52,7 +52,7 @@ def read_questions(settings, kind, pairs=False):
     allows_pairs = kind in UNTRAINED_KINDS  # A text or a pair, as the file has them.
     inputs = list(KINDS[kind].inputs(pairs and not allows_pairs))
     with request_files.open_file(
-        path, inputs, settings.request_options, allows_pairs=allows_pairs
+        path, inputs, settings.requests.options, allows_pairs=allows_pairs
     ) as opened:
         if opened.requests is None:
             questions = [

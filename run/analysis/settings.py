@@ -14,7 +14,6 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
-from run.inference import request_files
 from run.inference.served_models import ServingSettings
 from run.inference.settings import RequestFormatSettings
 
@@ -67,13 +66,6 @@ class AttentionReportSettings(ServingSettings):
                 f"ends in .{ending}; set `format`={ending}", "output_file", self.output_file
             )
 
-    @property
-    def request_options(self):
-        """The request_files.RequestOptions."""
-        return request_files.RequestOptions(
-            self.requests.columns, dialect=self.requests.table_dialect
-        )
-
 
 @dataclasses.dataclass(frozen=True)
 class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
@@ -117,13 +109,6 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     def needs_task(self):
         """True if the model must be fine-tuned."""
         return bool(self.importance_examples)
-
-    @property
-    def request_options(self):
-        """The request_files.RequestOptions."""
-        return request_files.RequestOptions(
-            self.requests.columns, dialect=self.requests.table_dialect
-        )
 
 
 @dataclasses.dataclass(frozen=True)

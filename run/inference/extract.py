@@ -53,7 +53,7 @@ def run(settings):
         4 * settings.requests.batch_size * max_seq_length * len(layers) * config.hidden_size
     )
     rows = extract(
-        request_files.read_texts(settings.requests.input_file, settings.request_options),
+        request_files.read_texts(settings.requests.input_file, settings.requests.options),
         tokenizer,
         predictor,
         max_seq_length,

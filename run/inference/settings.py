@@ -64,6 +64,11 @@ class RequestFormatSettings(Settings):
         rare=True,
     )
 
+    @property
+    def options(self):
+        """The request_files.RequestOptions."""
+        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
+
 
 @dataclasses.dataclass(frozen=True)
 class RequestSettings(RequestFormatSettings):
@@ -285,9 +290,7 @@ class PredictionSettings(AnyModelSettings):
     @property
     def request_options(self):
         """The request_files.RequestOptions."""
-        return request_files.RequestOptions(
-            self.requests.columns, self.id_column, self.requests.table_dialect
-        )
+        return dataclasses.replace(self.requests.options, id_columns=self.id_column)
 
     def check(self):
         """See Settings."""
@@ -342,13 +345,6 @@ class ExtractionSettings(ModelJobSettings):
     def check_files(self):
         """See Settings."""
         self.parse_layers(self.model.config.num_hidden_layers)
-
-    @property
-    def request_options(self):
-        """The request_files.RequestOptions."""
-        return request_files.RequestOptions(
-            self.requests.columns, dialect=self.requests.table_dialect
-        )
 
     def parse_layers(self, num_layers):
         """Returns `layers` as a list of int.
