@@ -12,16 +12,14 @@ sentence-transformers' backends for ONNX Runtime and OpenVINO require optimum.
 import dataclasses
 import functools
 import os
-import subprocess
-import sys
 import tempfile
 import time
 
 import numpy as np
 
-from benchmarks import measurements, texts
+from benchmarks import exports, measurements, texts
 from benchmarks.measurements import Results, time_turns
-from benchmarks.peer_process import ROOT, PeerProcess
+from benchmarks.peer_process import PeerProcess
 from bert_tf.checkpoints.conversion import convert
 from bert_tf.checkpoints.tokenizers import TokenizerFiles
 from bert_tf.cli import roles, script
@@ -91,7 +89,9 @@ def run(settings):
     sentences = texts.read_sentences(settings.text_file, settings.sentences)
     with tempfile.TemporaryDirectory() as folder, Results("embeddings", settings) as results:
         model = settings.model or write_model(folder, settings.max_seq_length)
-        exported = export(model, folder, settings.max_seq_length)
+        exported = exports.export_encoder(
+            model, folder, "openvino", max_seq_length=settings.max_seq_length
+        )
         start = functools.partial(start_embedder, results, sentences[0])
         ours = {
             CHECKPOINT: start(CHECKPOINT, (), OWN_MODULE, model, settings.max_seq_length),
@@ -125,20 +125,6 @@ def write_model(folder, max_seq_length):
     files = TokenizerFiles(tokenizer.vocab_file, tokenizer.lower_case, None)
     convert(written, path, "huggingface", vocab_file=tokenizer.vocab_file, tokenizer=files)
     return path
-
-
-def export(model, folder, max_seq_length):
-    """Exports the encoder as an OpenVINO model; returns its path, also without openvino."""
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "run.export_saved_model", f"--init_checkpoint={model}"),
-            *("--task=encoder", f"--max_seq_length={max_seq_length}", "--format=openvino"),
-            f"--export_dir={folder}",
-        ],
-        env={**os.environ, "PYTHONPATH": ROOT},
-        check=False,
-    )
-    return os.path.join(folder, "model.xml") if done.returncode == 0 else folder
 
 
 def start_embedder(results, sentence, name, packages, module, *arguments):

@@ -37,6 +37,8 @@ PACKAGES = (
     "torch",
     "transformers",
     "onnxruntime",
+    "openvino",
+    "sentence-transformers",
     "keras-hub",
 )
 LOWER_IS_BETTER = ("s", "ms", "min", "GB")  # Units.

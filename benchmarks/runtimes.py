@@ -11,13 +11,10 @@ compares int8.
 import dataclasses
 import functools
 import os
-import subprocess
-import sys
 import tempfile
 
-from benchmarks import measurements, models
+from benchmarks import exports, measurements, models
 from benchmarks.measurements import Results, time_turns
-from benchmarks.peer_process import ROOT
 from bert_tf.cli import script
 from bert_tf.cli.resolution import read_config
 from bert_tf.features import FEATURES
@@ -64,7 +61,9 @@ def measure(dtype, checkpoint, config, settings, results):
     with tempfile.TemporaryDirectory() as folder:
         ours = {}
         for name, (title, packages) in OURS.items():
-            path = export(checkpoint, os.path.join(folder, name), name, dtype)
+            path = exports.export_encoder(
+                checkpoint, os.path.join(folder, name), name, mixed_precision=dtype
+            )
             ours[title] = results.start_peer(title, packages, OUR_MODULE, path)
         peers = {
             title: results.start_peer(title, packages, f"benchmarks.peers.{name}", sizes, dtype)
@@ -90,20 +89,6 @@ def measure(dtype, checkpoint, config, settings, results):
                 title = f"{name}, {dtype}, {batch_size} x {length}"
                 results.add(title, times[name], theirs, "ms")
                 theirs = theirs | {f"this project's {name}": times[name]}
-
-
-def export(checkpoint, folder, export_format, dtype):
-    """Exports the encoder; returns the path for `bert_tf.load`."""
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "run.export_saved_model", f"--init_checkpoint={checkpoint}"),
-            *("--task=encoder", f"--format={export_format}", f"--export_dir={folder}"),
-            f"--mixed_precision={dtype}",
-        ],
-        env={**os.environ, "PYTHONPATH": ROOT},
-        check=True,
-    )
-    return os.path.join(folder, "model.xml") if export_format == "openvino" else folder
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+"""Exports of encoders, which the benchmarks open in other processes."""
+
+import os
+import subprocess
+import sys
+
+from benchmarks.peer_process import ROOT
+
+
+def export_encoder(checkpoint, folder, export_format, **flags):
+    """Exports a checkpoint with run.export_saved_model.
+
+    Args:
+      checkpoint: Path of the checkpoint.
+      folder: Path of the directory to write to.
+      export_format: str. "saved_model" or "openvino".
+      **flags: Other flags of the script.
+
+    Returns:
+      Path for `bert_tf.load`. It does not exist if the export fails, for example without openvino.
+    """
+    flags = {
+        "init_checkpoint": checkpoint,
+        "task": "encoder",
+        "format": export_format,
+        "export_dir": folder,
+        **flags,
+    }
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "run.export_saved_model"),
+            *(f"--{name}={value}" for name, value in flags.items()),
+        ],
+        env={**os.environ, "PYTHONPATH": ROOT},
+        check=False,
+    )
+    return os.path.join(folder, "model.xml") if export_format == "openvino" else folder
