@@ -41,7 +41,14 @@ SEED = 12345  # The development rows are the same in all runs, whatever their se
 
 
 def find_columns(
-    path, text_a=None, text_b=None, label=None, *, has_labels=True, table=tables.DEFAULT
+    path,
+    text_a=None,
+    text_b=None,
+    label=None,
+    *,
+    has_labels=True,
+    has_settings=True,
+    table=tables.DEFAULT,
 ):
     """Finds the columns of the first text and of the label in a file with a header.
 
@@ -52,6 +59,7 @@ def find_columns(
       path: Path of the file.
       text_a, text_b, label: str or None. Known columns of the texts and of the label.
       has_labels: bool. Whether a label is required.
+      has_settings: bool. Whether the job has settings for the columns, which a message then names.
       table: tables.TableOptions. How to read the file.
 
     Returns:
@@ -78,14 +86,17 @@ def find_columns(
     if len(header) == 2 and len(rest) == 1:
         text_a = text_a or rest[0]
         label = label or rest[0]
-    for setting, what, column in (
-        ("text_a_column", "the texts", text_a),
-        ("label_column", "the labels", label),
+    for setting, what, name, column in (
+        ("text_a_column", "the texts", TEXTS[0], text_a),
+        ("label_column", "the labels", LABELS[0], label),
     ):
         if column is None and (has_labels or setting != "label_column"):
+            question = f"{path}: which column has {what}?"
+            listed = tables.list_names(header)
+            if not has_settings:
+                raise InputError(f"{question} Name it {name}; the columns are {listed}")
             raise InputError(
-                f"{path}: which column has {what}? Set `{setting}` to one of "
-                f"{tables.list_names(header)}{tables.advise_columns(path, table)}"
+                f"{question} Set `{setting}` to one of {listed}{tables.advise_columns(path, table)}"
             )
     return text_a, label
 

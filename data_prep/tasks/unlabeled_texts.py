@@ -43,7 +43,9 @@ def _read_columns(path, is_pair, text_a_column, text_b_column):
             "unlabeled_file",
             path,
         )
-    text_a, _ = own_columns.find_columns(path, text_a_column, text_b_column, has_labels=False)
+    text_a, _ = own_columns.find_columns(
+        path, text_a_column, text_b_column, has_labels=False, has_settings=False
+    )
     columns = [text_a, text_b_column] if is_pair else [text_a]
     decoder = LineDecoder()
     notes = []

@@ -38,6 +38,12 @@ def test_rows_without_two_texts(tmp_path, name, content, message):
         unlabeled_texts.read(path, True)
 
 
+def test_a_column_that_is_not_found(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,c\nd,e,f\n")
+    with pytest.raises(InputError, match=r"texts\? Name it text; the columns are a, b, c$"):
+        unlabeled_texts.read(str(tmp_path / "a.csv"), False)
+
+
 def test_a_text_that_is_a_number(tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": {"a": 1}}) + "\n")
     with pytest.raises(InputError, match=r"a.jsonl:1: text is {'a': 1}; must be a string$"):
