@@ -1,8 +1,8 @@
 """Dynamic masking: masks sampled during training, new in each epoch.
 
 See RoBERTa (arXiv:1907.11692, section 4.1). The distribution is the same as in
-`create_masked_lm_predictions` of the original BERT, which data_prep.pretraining.masking samples
-record by record. Here a batch is masked at once, in graph ops for `tf.data`.
+`create_masked_lm_predictions` of the original BERT, which data_prep.pretraining.instances.masking
+samples record by record. Here a batch is masked at once, in graph ops for `tf.data`.
 
 Shape legend: B batch, S sequence, P predictions, V vocabulary.
 """
@@ -31,7 +31,7 @@ def make_masker(settings, vocabulary, seed):
       settings: data_prep.pretraining.instances.RecordSettings. Uses max_seq_length,
         max_predictions_per_seq, masked_lm_prob, do_whole_word_mask, mask_fraction, and
         random_fraction.
-      vocabulary: data_prep.pretraining.masking.Vocabulary.
+      vocabulary: data_prep.pretraining.instances.masking.Vocabulary.
       seed: int. Determines a record's masks, together with its epoch and number.
 
     Returns:
