@@ -68,7 +68,7 @@ class TokenizerSettings(Settings):
         None,
         "The model's vocab.txt, one WordPiece token per line, or Hugging Face's tokenizer.json. "
         "It must be the vocabulary that the checkpoint was trained with. Required unless the "
-        "directory of --init_checkpoint contains one.",
+        "directory of the checkpoint contains one.",
         rules=[Required()],
         role=roles.INPUT_FILE,
         source=VOCABULARY,

@@ -41,7 +41,12 @@ class DistillationSettings(FineTuningSettings):
     checkpoint_setting: ClassVar = "teacher"
 
     do_train: bool = adapt(FineTuningSettings, "do_train", default=True)
-    do_eval: bool = adapt(FineTuningSettings, "do_eval", default=True)
+    do_eval: bool = adapt(
+        FineTuningSettings,
+        "do_eval",
+        default=True,
+        help_text="Evaluate the student on the development data, after training.",
+    )
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
     test_file: str | None = setting(
         None, "For token classification and multiple choice: file to predict.", role=roles.INPUT
@@ -156,6 +161,9 @@ class GeneralSettings(PretrainingSettings):
 
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     do_train: bool = adapt(PretrainingSettings, "do_train", default=True)
+    do_eval: bool = adapt(
+        PretrainingSettings, "do_eval", help_text="Evaluate the student, after training."
+    )
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     teacher_config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)

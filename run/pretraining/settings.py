@@ -88,7 +88,7 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
         None,
         "Vocabulary that the records were created with, to save in --output_dir. Defaults to the "
         "one in their run.json if it still exists unchanged, otherwise to the one in the "
-        "directory of --init_checkpoint. Required if there is none, with --masking=dynamic.",
+        "directory of the checkpoint. Required if there is none, with --masking=dynamic.",
         role=roles.INPUT_FILE,
     )
     masked_lm_prob: float = adapt(RecordSettings, "masked_lm_prob", rules=[IS_DYNAMIC])
