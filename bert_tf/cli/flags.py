@@ -30,7 +30,7 @@ def define(settings, only=None):
       only: Names of the fields to define; None for all.
     """
     group_needs = settings.find_group_needs()
-    names = settings.values().keys()
+    names = settings.values().keys() if only is None else only
     for group in settings.groups():
         field_types = typing.get_type_hints(type(group))
         for field in dataclasses.fields(group):

@@ -167,7 +167,7 @@ def describe(field, group_need=None, names=None):
       field: dataclasses.Field of a setting.
       group_need: The Condition of its group, or None. It is not repeated for the setting that it
         names.
-      names: Names of the settings of the job, the only ones to mention; None for all.
+      names: Names of the settings that are flags, the only ones to mention; None for all.
     """
     text = field.metadata["help"]
     needs = [rule.condition for rule in find_rules(field, Needs)]

@@ -28,7 +28,7 @@ def write_help(purpose, settings, only=None, is_full=False):
     lines = []
     always = {name for group in settings.groups() for name in group.always_required}
     group_needs = settings.find_group_needs()
-    names = settings.values().keys()
+    names = settings.values().keys() if only is None else only
     for group in settings.groups():
         found = []
         for field in dataclasses.fields(group):
