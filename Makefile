@@ -4,7 +4,7 @@
 # make test-all    all tests, also those of kills, invalid files, Cloud Storage, Beam, and several processes
 # make soak        hundreds of kills: about an hour; make soak SHARE=0.05 runs a twentieth
 # make lint        ruff: its rules and its format
-# make bench       compares this project with its peers and writes docs/benchmarks.md and docs/peers.png, in less than half
+# make bench       compares this project with its peers and writes docs/benchmarks.md and docs/peers.png, in about half
 #                  an hour on two cores; make bench PART="serving litert" runs only these
 # make clean       deletes everything that make created
 

@@ -1,9 +1,9 @@
-"""Exports a trained model that accepts raw text: a SavedModel, or a LiteRT model.
+"""Exports a trained model as a SavedModel, or for LiteRT, ONNX Runtime, or OpenVINO.
 
   python -m run.export_saved_model --init_checkpoint=OUTPUT_DIR --export_dir=serving/reviews
 
-The SavedModel is for TensorFlow Serving. The directory of a fine-tuning run contains task.json,
-which specifies the task. For other checkpoints, set --task:
+All accept raw text. The SavedModel is for TensorFlow Serving. The directory of a fine-tuning run
+contains task.json, which specifies the task. For other checkpoints, set --task:
 
   python -m run.export_saved_model --task=masked_lm \\
       --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt --export_dir=serving/bert

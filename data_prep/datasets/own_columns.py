@@ -5,6 +5,7 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.notes import write_line
 from data_prep import tables
+from data_prep.datasets.reader import MAX_LISTED_LABELS
 
 TEXTS = (
     "text",
@@ -36,7 +37,6 @@ LABELS = (
     "queue",
     "department",
 )
-MAX_LISTED_LABELS = 8  # Number of labels to name in a summary.
 SEED = 12345  # The development rows are the same in all runs, whatever their seed.
 
 
