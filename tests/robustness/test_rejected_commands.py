@@ -119,7 +119,7 @@ REJECTED = (
     Rejected(
         "answer",
         {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": 9},
-        "`max_seq_length`=9: has no",
+        "`model`=m.tflite: does not exist",
     ),
     Rejected(
         "fill_mask",
@@ -244,6 +244,13 @@ def get_error(command, changes):
 @pytest.mark.parametrize("case", REJECTED, ids=lambda case: f"{case.command}: {case.message}")
 def test_contradictions_and_unusable_paths(case):
     assert case.message in get_error(case.command, case.flags)
+
+
+def test_a_setting_of_checkpoints_next_to_a_litert_file(tmp_path):
+    path = tmp_path / "m.tflite"
+    path.touch()
+    flags = {"init_checkpoint": None, "model": str(path), "max_seq_length": 9}
+    assert "`max_seq_length`=9: has no effect" in get_error("answer", flags)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
