@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks import exports, measurements, texts
 from benchmarks.measurements import Results, time_turns
-from benchmarks.peer_process import PeerProcess
+from benchmarks.peer_process import PeerError, PeerProcess
 from bert_tf.checkpoints.conversion import convert
 from bert_tf.checkpoints.tokenizers import TokenizerFiles
 from bert_tf.cli import roles, script
@@ -133,7 +133,11 @@ def start_embedder(results, sentence, name, packages, module, *arguments):
     process = results.start_peer(name, packages, module, *arguments)
     if process is None:
         return None
-    process.call("embed", [sentence], 1)
+    try:
+        process.call("embed", [sentence], 1)
+    except PeerError as error:
+        results.leave_out(name, error)
+        return None
     return Embedder(process, time.perf_counter() - start_time)
 
 

@@ -226,7 +226,7 @@ def describe_machine():
     model, has = processor.read()
     sets = ", ".join(name for name in INSTRUCTION_SETS if name in has)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    # The cores are those of the machine: some benchmarks limit the process to one.
+    # All cores of the machine count: some benchmarks limit the process to one.
     num_cores = os.cpu_count()
     name = model or platform.machine()
     if sets:

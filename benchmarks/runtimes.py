@@ -2,10 +2,10 @@
 
     python -m benchmarks.runtimes
 
-From IDs to the pooled output, without padding, with random weights. Each program has a process of
-its own, and all take turns on the same IDs. The peers compute Hugging Face's BertModel: PyTorch;
-ONNX Runtime, with the graph that its optimizer for BERT fuses; and OpenVINO. benchmarks.litert
-compares int8.
+From IDs to the pooled output, without padding, with random weights. The programs run in separate
+processes, and take turns on the same IDs. The peers compute Hugging Face's BertModel: PyTorch; ONNX
+Runtime, with the graph that its optimizer for BERT fuses; and OpenVINO. benchmarks.litert compares
+int8.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Embeddings with this project, in a process of its own like those of the peers."""
+"""Embeddings with this project, in a separate process like the peers."""
 
 import resource
 

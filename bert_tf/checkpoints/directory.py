@@ -34,8 +34,8 @@ from bert_tf.tokenization.token_files import TOKEN_FILES, TOKENIZER_NAME, parse_
 from bert_tf.tokenization.vocabulary import read_vocabulary
 from bert_tf.variables import get_shapes
 
-# The first one with an answer takes precedence. The config is an exception: that of the origin of
-# the weights is first, and the others are asked in reverse order.
+# The first one with an answer takes precedence. The config is an exception: the origin of the
+# weights comes first, and then the others in reverse order.
 ORIGINS = (
     TRAINING_RUN,
     KERAS_HUB,
@@ -187,8 +187,8 @@ class ModelDirectory:
         """The opened weights, `bert_tf.checkpoints.tensors.Checkpoint`, which reads them lazily.
 
         Raises:
-          InputError: If there are no weights, if there are those of two origins, or if they are not
-            of a BERT.
+          InputError: If there are no weights, if two origins have some, or if the model is not
+            a BERT.
         """
         path = self.weights_path
         first = self.weights_origin
@@ -217,7 +217,7 @@ class ModelDirectory:
 
     @functools.cached_property
     def is_garden_encoder(self):
-        """Whether the SavedModel is an encoder of tf-models-official."""
+        """Returns whether the SavedModel is an encoder of tf-models-official."""
         return self.saved_model is not None and is_encoder(self, self.saved_model)
 
     def check_loadable(self):

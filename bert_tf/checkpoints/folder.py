@@ -51,7 +51,7 @@ class Folder:
         return os.path.join(self.path, name)
 
     def _is_dir(self, name):
-        """Returns whether a name is that of a directory; None if it does not exist."""
+        """Returns whether a name belongs to a directory; None if it does not exist."""
         first, separator, rest = name.partition("/")
         if not separator:
             return self._entries.get(name)

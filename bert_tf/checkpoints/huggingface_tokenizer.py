@@ -103,7 +103,7 @@ def read_config_casing(values, path):
 def replace_casing(values, path, config, config_path):
     """Returns the Casing of a class of BERT, which takes only the vocabulary of a tokenizer.json.
 
-    It lowercases by default. A note says so if the file has another casing.
+    It lowercases by default. It prints a note if the file has another casing.
 
     Args:
       values: Dict of the tokenizer.json.

@@ -223,7 +223,7 @@ def canonical_name(name):
 def write(folder, tensors, config):
     """Writes `bert_model.ckpt` and `bert_config.json`.
 
-    The objects are those of an encoder, or of a pretrainer if there is a masked LM head.
+    The objects belong to an encoder, or to a pretrainer if there is a masked LM head.
 
     For the arguments, see `original.write`.
 

@@ -34,7 +34,7 @@ class Original(Origin):
         return folder.join(CONFIG_NAME) if folder.exists(CONFIG_NAME) else None
 
     def read_config(self, directory, path):
-        """Reads any other JSON file than those of the other origins, which are asked first."""
+        """Reads a JSON file that no other origin, all of which come first, has recognized."""
         return BertConfig.from_json_file(path)
 
     def read_casings(self, directory):

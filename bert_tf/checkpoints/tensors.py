@@ -16,7 +16,7 @@ from bert_tf.errors import InputError
 
 # Beginnings of the names of the encoder and the heads of transformers.
 _MODEL_SCOPES = ("bert/", "bert.", "classifier.", "qa_outputs.", "pre_classifier.")
-# Those that may be unused, and the ends of the names of an optimizer's state.
+# Beginnings of names that may be unused, and the ends of the names of an optimizer's state.
 _LEFTOVERS = ("cls/", "bert/embeddings/position_ids")
 _SLOTS = ("/adam_m", "/adam_v", "/lamb_m", "/lamb_v", "/Adam", "/Adam_1", "/m", "/v")
 

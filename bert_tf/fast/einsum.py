@@ -184,6 +184,7 @@ def attend(query, key, value, bias, drop):
         context = tf.cast(tf.cast(tf.einsum(CONTEXT, kept, value), wide) * factor, dtype)
 
         def gradient(upstream):
+            """Returns the gradients of query, key, and value."""
             wide_upstream = tf.cast(upstream, wide)
             scaled = tf.cast(wide_upstream * factor, dtype)
             means = tf.reduce_sum(
@@ -262,6 +263,7 @@ def normalize_in_one_pass(x, gamma, beta):
         rate = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
 
         def gradient(upstream):
+            """Returns the gradients of x, gamma, and beta."""
             upstream = tf.cast(upstream, tf.float32)
             wide = tf.cast(x, tf.float32)
             scaled = upstream * gamma

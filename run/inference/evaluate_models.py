@@ -178,6 +178,7 @@ def _open_saved_model(path):
     static_length = loaded.signatures["ids"].structured_input_signature[1]["input_ids"].shape[-1]
 
     def answer(features):
+        """Returns the logits of features, which it pads to a static length."""
         length = features["input_ids"].shape[-1]
         if length > (static_length or length):
             raise InputError(f"the export requires {static_length}", "max_seq_length", length)

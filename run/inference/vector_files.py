@@ -32,6 +32,7 @@ def _open_json_lines(path, layers, _):
     with new_file(path, "wb") as file:
 
         def write_row(number, pieces, vectors):
+            """Writes the embeddings [T, layers, H] of the tokens of a row."""
             # The product of a float32 and a million is exact in float64, so this equals Python's
             # round(x, 6).
             rounded = np.rint(vectors.astype(np.float64) * 1e6) / 1e6
@@ -113,6 +114,7 @@ def _open_tfrecord(path, *_):
     with files.at(path).new_local_file() as name, tf.io.TFRecordWriter(name) as writer:
 
         def write_row(number, pieces, vectors):
+            """Writes the embeddings [T, layers, H] of the tokens of a row."""
             writer.write(
                 tf.train.Example(
                     features=tf.train.Features(

@@ -70,6 +70,7 @@ def add_outputs(stored, dataset, row_name):
     entries = stored.entries
 
     def add(features):
+        """Returns the features of a batch with the outputs of its rows."""
         input_ids = features["input_ids"]
         values = tf.numpy_function(
             stored.look_up,

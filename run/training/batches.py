@@ -43,6 +43,7 @@ def training_batches(
         sorted_batches = max(1, min(SORTED_BATCHES, len(lengths) // batch_size))
 
     def batches():
+        """Yields batches without end, from `first_step`."""
         step = first_step
         while True:
             for rows in _window(
