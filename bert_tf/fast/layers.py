@@ -17,9 +17,9 @@ class FastEmbeddings(Embeddings):
     """Embeddings of a batch's tokens as a matrix.
 
     Attributes:
-      one_hot: bool. Look words up by a matrix multiplication with one-hot vectors, which suits a
-        TPU. LiteRT's converter turns it into one int8 lookup with a scale per row; a gather would
-        get one scale for all rows.
+      one_hot: bool. Look words up by a matrix multiplication with one-hot vectors. LiteRT's
+        converter turns it into one int8 lookup with a scale per row; a gather would get one scale
+        for all rows. In training steps compiled for TPUs, it gains nothing.
     """
 
     one_hot = False
