@@ -79,7 +79,7 @@ def read_full_vocabulary(vocab_file):
 def save_tokenizer(folder, tokenizer, **settings):
     """Writes vocab.txt and tokenizer_config.json to the directory of a model.
 
-    The next job finds both next to the model.
+    The next job finds both next to the model, and so does transformers.
 
     Unknown parts of the TokenizerFiles are not written.
 

@@ -365,7 +365,8 @@ class Run:
     def _save(self, run_logs):
         """Saves a checkpoint of this step, after the log.
 
-        A run that resumes from the checkpoint requires the log up to its step.
+        A run that resumes from the checkpoint requires the log up to its step. Training waits for
+        the checkpoint: a thread would require a copy of all variables, and a second way to resume.
         """
         run_logs.write()
         if not self._manager.must_save(self.step):
