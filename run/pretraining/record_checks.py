@@ -90,7 +90,8 @@ def check_pretraining_records(paths, features, limits):
 def name_bad_file(paths, features, limits):
     """Converts an error caused by a bad record to an InputError that names its file.
 
-    It searches the files, because TensorFlow's error names none. See `check_pretraining_records` for the arguments.
+    It searches the files, because TensorFlow's error names none. See `check_pretraining_records`
+    for the arguments.
     """
     try:
         yield
