@@ -210,5 +210,6 @@ class FastMaskedLMHead(MaskedLMHead):
         table = tf.cast(table, x.dtype)
         bias = tf.cast(bias, x.dtype)
         table = tf.pad(table, [[0, padding], [0, 0]])
+        # Added before the rows are removed, so that oneDNN fuses it and rounds once.
         bias = tf.pad(bias, [[0, padding]])
         return tf.slice(super().score(x, table, projection, bias), [0, 0], [-1, size])

@@ -288,6 +288,8 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """Updates the variables on all devices, and counts the step.
 
         This is what Keras does with gradients that are tensors. Here, an update also has Scalars.
+        Each device updates all variables. To divide the updates among devices, XlaReduceScatter is
+        private, an all-gather is missing, and checkpoints would differ.
         """
         for variable, gradient in zip(variables, gradients, strict=True):
             strategy.extended.update(

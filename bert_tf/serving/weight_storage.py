@@ -57,7 +57,8 @@ def use_stored_weights(model, kind, module):
 class _StoredWeight(tf.saved_model.experimental.TrackableResource):
     """A float32 variable that is stored as `kind`, and converted to `dtype` on loading.
 
-    The conversion happens when the SavedModel is loaded. The weight replaces the original
+    The conversion happens when the SavedModel is loaded, in the initializer of the resource, which
+    Python's loader and TensorFlow Serving run. The weight replaces the original
     tf.Variable wherever a layer reads one. It has no function that frees it: TensorFlow would call
     that after the loaded object is deleted, although its signatures could still be in use.
     """

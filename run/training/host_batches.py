@@ -44,7 +44,8 @@ def distribute(strategy, make_batches, *, is_endless):
         have fewer rows of the last one, or none.
 
     Returns:
-      Distributed dataset of each replica's rows of each batch.
+      Distributed dataset of each replica's rows of each batch. tf.distribute prefetches them to the
+      device.
     """
 
     def make_host_batches(context):
