@@ -13,7 +13,7 @@ def export_encoder(checkpoint, folder, export_format, **flags):
     Args:
       checkpoint: Path of the checkpoint.
       folder: Path of the directory to write to.
-      export_format: str. "saved_model" or "openvino".
+      export_format: str. "saved_model", "openvino", or "litert".
       **flags: Other flags of the script.
 
     Returns:
@@ -34,4 +34,6 @@ def export_encoder(checkpoint, folder, export_format, **flags):
         env={**os.environ, "PYTHONPATH": ROOT},
         check=False,
     )
+    if export_format == "litert":
+        return os.path.join(folder, f"model_{flags['weights']}.tflite")
     return os.path.join(folder, "model.xml") if export_format == "openvino" else folder
