@@ -11,7 +11,7 @@ ANY = object()  # A value that is not checked.
 
 
 class Message:
-    """What a message must state; its other words may change.
+    """Contents of a message whose other words may change.
 
     Args:
       subject: The argument, which a script shows as a flag, or the file that the message begins

@@ -12,7 +12,7 @@ MAX_WORDS = 6  # In a row: more are a sentence.
 CHECKS = ("rejects", "Message", "check_message")  # Their arguments after the first are parts.
 STREAMS = ("err", "stderr")
 CALLS = ("scripts.fail", "get_error")  # They return a message.
-# Where the pattern of a message leaves out words.
+# Where the pattern of a message omits words.
 _GAP = re.compile(r"\\?\n|\.[*+]\??|\\[SwW][*+]")
 
 
@@ -62,7 +62,7 @@ def _count_words(text):
 
 
 class _Module:
-    """The places of a module of tests that messages come from."""
+    """A module of tests, and the definitions of the messages in it."""
 
     def __init__(self, tree):
         self.tree = tree

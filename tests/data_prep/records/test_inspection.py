@@ -182,9 +182,12 @@ def test_records_of_different_kinds(tmp_path):
     [
         (
             (records.Feature("tokens", 2), records.Feature("length", 1)),
-            "a: its records have the features length, tokens; ",
+            Message("a", "its records have the features", "length, tokens"),
         ),
-        (records.unmasked_pretraining_features(0), "a: its records have empty input_ids"),
+        (
+            records.unmasked_pretraining_features(0),
+            Message("a", "its records have empty input_ids"),
+        ),
     ],
 )
 def test_records_that_are_not_for_bert(tmp_path, features, message):

@@ -213,7 +213,7 @@ def test_lines_of_a_file(tmp_path, capsys):
     first, second = read_questions("encoder", input_file=str(path))
     assert (first.text_a, first.text_b, first.source) == ("one ||| two", "three", "line 1")
     assert (second.text_a, second.text_b, second.source) == ("four", None, "line 3")
-    check_message(capsys.readouterr().err, "note", "a.txt: 1 line", "not UTF-8", "ignored")
+    check_message(capsys.readouterr().err, path, "1 line", "not UTF-8", "ignored")
 
 
 @pytest.mark.parametrize(

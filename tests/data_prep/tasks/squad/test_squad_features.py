@@ -351,7 +351,7 @@ def test_a_row_per_question(write):
         assert (first.orig_answer_text, first.start_position, first.end_position) == ("b c", 1, 2)
         assert second.is_impossible
     path = write("rows.json", json.dumps({**lines[0], "answers": ["b c"]}))
-    with rejects("rows.json:1", "answers is ['b c']", "must be an object", "keys id and question"):
+    with rejects("rows.json:1", "answers is ['b c']", "must be an object of lists"):
         squad.read_examples(path, True, False)
 
 
