@@ -9,7 +9,6 @@ import pytest
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from bert_tf.serving import litert
 from bert_tf.serving.litert import LiteRTModel
 from bert_tf.serving.loading import open_export
@@ -18,6 +17,7 @@ from bert_tf.tasks.masked_lm.graph import ServedMaskedLM
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
+from tests.errors import rejects
 from tests.toy_servables import (
     REQUESTS,
     TEXTS,
@@ -155,7 +155,5 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
 
 def test_unknown_weights(toy_tokenizer):
     servable = make_servable("squad", toy_tokenizer, layer="litert")
-    with pytest.raises(
-        InputError, match="`weights`=bfloat16: must be one of float32, float16, int8"
-    ):
+    with rejects("weights", "must be one of float32", "float16", "int8", value="bfloat16"):
         litert.convert(servable, "bfloat16")

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.techniques.distillation_losses import (
     STUDENT,
@@ -23,6 +22,7 @@ from bert_tf.techniques.distillation_losses import (
 from bert_tf.techniques.layer_maps import map_layers, student_config
 from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from tests.encoders import make_encoder, make_features
+from tests.errors import Message, raises_message
 
 ROWS = 5
 LENGTH = 7
@@ -234,11 +234,25 @@ def test_layer_maps():
     assert map_layers("last", 3, 6) == (3, 4, 5)
     assert map_layers((0, 0, 5), 3, 6) == (0, 0, 5)
     for kind, message in (
-        ("uniform", "`layer_map`=uniform: the student has 3 layers, but the teacher only 2; list"),
-        ((0, 2, 1), "`layer_map`=0,2,1: layer 2 does not exist; the teacher has layers 0 to 1"),
-        ((0,), "`layer_map`=0: lists 1 layers, but the student has 3"),
+        (
+            "uniform",
+            Message(
+                "layer_map", "the student has 3 layers", "teacher only 2", "list ", value="uniform"
+            ),
+        ),
+        (
+            (0, 2, 1),
+            Message(
+                "layer_map",
+                "layer 2 does not exist",
+                "the teacher has layers 0 to",
+                "1",
+                value="0,2,1",
+            ),
+        ),
+        ((0,), Message("layer_map", "lists 1 layers", "student has 3", value=0)),
     ):
-        with pytest.raises(InputError, match=f"^{message}"):
+        with raises_message(message):
             map_layers(kind, 3, 2)
     assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict(
         {**CONFIG.to_dict(), "num_hidden_layers": 2}

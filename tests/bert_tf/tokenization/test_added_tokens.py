@@ -15,6 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.tokenization import AddedToken, BertTokenizer, read_added_tokens
 from bert_tf.tokenization.plain import PlainTokenizer
 from bert_tf.tokenization.token_files import parse_added_tokens, to_decoder
+from tests.errors import Message, raises_message
 
 REFERENCE = json.loads(
     (pathlib.Path(__file__).parents[2] / "reference/today/added_tokens.json").read_text("utf-8")
@@ -174,14 +175,14 @@ def test_special_tokens_of_bert_are_not_added():
 @pytest.mark.parametrize(
     ("tokens", "problem"),
     [
-        ([AddedToken("[E1]", 90)], "has ID 90; must be 52, the next one after it"),
-        ([AddedToken("film", 52)], "its ID in the vocabulary"),
-        ([""], "must contain text"),
-        (["a\x01"], "must contain text, and no U"),
+        ([AddedToken("[E1]", 90)], Message(None, "has ID 90", "must be 52")),
+        ([AddedToken("film", 52)], Message(None, "its ID in the vocabulary")),
+        ([""], Message(None, "must contain text")),
+        (["a\x01"], Message(None, "must contain text, and no U")),
     ],
 )
 def test_unusable_added_tokens_are_rejected(tokens, problem, vocab_file):
-    with pytest.raises(InputError, match=problem):
+    with raises_message(problem):
         BertTokenizer(vocab_file, added_tokens=tokens)
 
 

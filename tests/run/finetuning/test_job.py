@@ -95,5 +95,7 @@ def test_duplicate_values_are_tried_once():
 
 def test_too_few_examples_for_a_batch():
     settings = FineTuningSettings(do_train=True, tuning=TuningSettings(num_train_epochs=0.3))
-    with rejects("train_batch_size", "0.3 epochs of 100 examples do not fill one batch", value=32):
+    with rejects(
+        "train_batch_size", "0.3 epochs of 100 examples", "do not fill one batch", value=32
+    ):
         settings.num_train_steps(100)

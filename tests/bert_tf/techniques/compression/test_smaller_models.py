@@ -17,6 +17,7 @@ from bert_tf.techniques.compression.word_embeddings import factorize, keep_piece
 from bert_tf.techniques.masks import apply_masks
 from bert_tf.variables import EMBEDDING_PROJECTION, WORD_EMBEDDINGS
 from tests.encoders import load_all, make_encoder, make_features
+from tests.errors import Message, raises_message
 from tests.gradients import compute_gradients
 
 CONFIG = BertConfig(
@@ -199,17 +200,20 @@ def test_the_factorization_is_the_best_of_its_rank():
 @pytest.mark.parametrize(
     ("config", "size", "message"),
     [
-        (CONFIG, 12, "`embedding_size`=12: must be at least 1 and less than hidden_size, 12"),
+        (
+            CONFIG,
+            12,
+            Message("embedding_size", "must be at least 1", "less than hidden_size, 12", value=12),
+        ),
         (
             SHARED,
             3,
-            "`embedding_size`=3: "
-            "the word embeddings of the model are already factorized, to size 5",
+            Message("embedding_size", "already factorized", "size 5", value=3),
         ),
     ],
 )
 def test_rejected_sizes(config, size, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         factorize({}, config, size)
 
 

@@ -6,7 +6,6 @@ import types
 import numpy as np
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
@@ -15,6 +14,7 @@ from run.finetuning.tasks import span_labeler
 from run.finetuning.tasks.span_labeler import SpanLabelerTask
 from run.training.host_batches import WHOLE, HostShare
 from run.training.padding import Padding
+from tests.errors import rejects
 
 LENGTH = 11
 BATCH_SIZE = 2
@@ -93,10 +93,10 @@ def test_scores_of_korquad():
 
 def test_questions_without_answers_cannot_be_scored():
     for question, is_v2, hint in (
-        (example("1", "b"), False, r" \(SQuAD 2.0 requires `version_2_with_negative`\)"),
-        (squad.Example("1", "q", "c"), True, "$"),
+        (example("1", "b"), False, ("SQuAD 2.0 requires `version_2_with_negative`",)),
+        (squad.Example("1", "q", "c"), True, ()),
     ):
-        with pytest.raises(InputError, match=f"1 of 2 questions have no reference answers{hint}"):
+        with rejects(None, "1 of 2 questions", "no reference answers", *hint):
             squad_scores.check_answers([question, example("2")], is_v2)
 
 
