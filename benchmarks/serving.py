@@ -139,14 +139,14 @@ def load_official(config, requests):
         models.create_garden_encoder(config), models.NUM_LABELS
     )
     tokenize = garden_layers.BertTokenizer(vocab_file=requests.vocab_file, lower_case=True)
-    packer = garden_layers.BertPackInputs(
+    joiner = garden_layers.BertPackInputs(
         requests.max_seq_length, special_tokens_dict=tokenize.get_special_tokens_dict()
     )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")], autograph=False)
     def serve(text):
         return {
-            "probabilities": tf.nn.softmax(classifier(packer([tokenize(text)]), training=False))
+            "probabilities": tf.nn.softmax(classifier(joiner([tokenize(text)]), training=False))
         }
 
     module = tf.Module()

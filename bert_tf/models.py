@@ -312,7 +312,7 @@ class BertMultipleChoice(BertClassifier):
         Returns:
           {"logits": float32 [B, choices]}.
         """
-        logits, encoded = self._score(_join_texts(features), training, return_attention_scores)
+        logits, encoded = self._score(_flatten_texts(features), training, return_attention_scores)
         outputs = {"logits": tf.reshape(logits, [-1, tf.shape(features["input_ids"])[1]])}
         return {**outputs, "encoder": encoded} if return_attention_scores else outputs
 
@@ -351,7 +351,7 @@ class BertLongTextClassifier(BertClassifier):
         """
         if features["input_ids"].shape.rank == 2:
             return super().call(features, training, return_attention_scores)
-        windows = _join_texts(features)
+        windows = _flatten_texts(features)
         rows = _find_rows(features)
         # Skip windows that are only padding.
         if not (self.encoder.has_static_shapes or return_attention_scores):
@@ -374,7 +374,7 @@ class BertLongTextClassifier(BertClassifier):
         return POOLINGS[self.pooling](logits, rows, tf.cast(num_texts, tf.int32) + 1)[:-1]
 
 
-def _join_texts(features):
+def _flatten_texts(features):
     """Returns the features of all texts [n, S] for features [B, W, S], with n = B * W."""
     return {
         name: tf.reshape(features[name], [-1, tf.shape(features[name])[2]]) for name in FEATURES

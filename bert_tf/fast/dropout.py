@@ -38,7 +38,7 @@ class Drop(typing.NamedTuple):
         return Drop(gather(self.keep), self.scale) if self.keep.shape.rank else self
 
 
-class PackedDropout(SeededDropout):
+class BitDropout(SeededDropout):
     """A SeededDropout whose elements are drawn by `draw`."""
 
     def call(self, x, seed=None):

@@ -8,7 +8,7 @@ from bert_tf.encoder import BertEncoder, PositionOutputs
 from bert_tf.errors import InputError
 from bert_tf.fast.compiled import TOKENS_MULTIPLE, CompiledLayer
 from bert_tf.fast.context import FastContext
-from bert_tf.fast.dropout import PackedDropout
+from bert_tf.fast.dropout import BitDropout
 from bert_tf.fast.einsum import EinsumLayer
 from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead, LiteRTLayer
 from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
@@ -82,7 +82,7 @@ class FastEncoder(BertEncoder):
     """
 
     embeddings_class = FastEmbeddings
-    dropout_class = PackedDropout
+    dropout_class = BitDropout
 
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
         # The constructor of BertEncoder, which calls Keras's, creates the layers.

@@ -7,7 +7,7 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization.model_inputs import FEATURES, pack, to_dense
+from bert_tf.tokenization.model_inputs import FEATURES, join_texts, to_dense
 
 EXAMPLE = "The quick brown fox jumps over [MASK] lazy dog."  # Each text of a warm-up request.
 
@@ -134,22 +134,22 @@ class Servable:
         return self.compute_outputs(features)
 
     def encode(self, text_a, text_b=None):
-        """Converts strings [B] to features and was_cut; see `model_inputs.pack`."""
+        """Converts strings [B] to features and was_cut; see `model_inputs.join_texts`."""
         if text_b is not None:
             text_a, text_b = check_same_size(text_a=text_a, text_b=text_b)
             text_b = self.tokenize(text_b)
-        return self.pack(self.tokenize(text_a), text_b)
+        return self.join_texts(self.tokenize(text_a), text_b)
 
     def tokenize(self, texts):
         """Tokenizes string [B] -> RaggedTensor int32 [B, (tokens)]."""
         return self.tokenizer.tokenize(texts)
 
-    def pack(self, first, second=None):
+    def join_texts(self, first, second=None):
         """Converts RaggedTensors int32 [B, (tokens)] to features and was_cut.
 
-        See `model_inputs.pack`.
+        See `model_inputs.join_texts`.
         """
-        return pack(
+        return join_texts(
             self.tokenizer,
             first,
             second,

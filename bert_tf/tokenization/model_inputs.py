@@ -15,8 +15,8 @@ from bert_tf.tokenization import ragged
 FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
-def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
-    """Packs rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
+def join_texts(tokenizer, first, second=None, *, max_seq_length, static_length=False):
+    """Joins rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
 
     They are truncated as in `BertTokenizer.encode`.
 
@@ -183,7 +183,7 @@ def split_words(words, tokens, room, max_windows):
     return WordWindows(starts, stops, ragged.take(tokens.values, begins, lengths))
 
 
-class PackedWindows(NamedTuple):
+class JoinedWindows(NamedTuple):
     """Windows of texts as model inputs."""
 
     features: dict[str, tf.Tensor]  # int32 [W, S].
@@ -191,14 +191,14 @@ class PackedWindows(NamedTuple):
     was_cut: tf.Tensor  # bool [B]. True for truncated texts.
 
 
-def pack_windows(
+def join_windows(
     tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False
 ):
-    """Packs rows of tokens of any length as PackedWindows.
+    """Joins rows of tokens of any length as JoinedWindows.
 
     For pairs, the second text is split into windows, each after the first text, which keeps at
     least half of the room. `max_seq_length` is at least 3, or 5 for pairs. For the arguments, see
-    `pack` and `split_into_windows`.
+    `join_texts` and `split_into_windows`.
     """
     room = max_seq_length - (2 if second is None else 3)
     if second is None:
@@ -217,7 +217,7 @@ def pack_windows(
         )
         texts = [ragged.take(first.values, begins, lengths), windows.ids]
         was_cut = windows.was_cut | (keep_a < count_a)
-    features, _ = pack(
+    features, _ = join_texts(
         tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length
     )
-    return PackedWindows(features, windows.rows, was_cut)
+    return JoinedWindows(features, windows.rows, was_cut)

@@ -3,8 +3,8 @@
 Its words, IDs, and spans are those of BertTokenizer. The kernels of BertTokenizer process many
 texts at a time; this one processes one text and is ready immediately. It applies the rules of
 `BasicTokenizer` in the original's tokenization.py, once per distinct string between spaces, and
-texts have few of these; tests compare the results with the graph. `pack` is `model_inputs.pack` for
-one row.
+texts have few of these; tests compare the results with the graph. `join_ids` is
+`model_inputs.join_texts` for one row.
 """
 
 import bisect
@@ -325,8 +325,8 @@ class Row(NamedTuple):
     was_cut: bool  # Whether tokens were truncated.
 
 
-def pack(tokenizer, first, second, max_seq_length):
-    """Packs lists of IDs into a Row, truncated as in BertTokenizer.encode.
+def join_ids(tokenizer, first, second, max_seq_length):
+    """Joins lists of IDs as a Row, truncated as in BertTokenizer.encode.
 
     `second` is None for a single text.
     """
@@ -349,16 +349,16 @@ def pack(tokenizer, first, second, max_seq_length):
     return Row(ids, segments, keep_first + keep_second < len(first) + len(second or ()))
 
 
-def pack_texts(tokenizer, max_seq_length, texts, others=None, tokenize=None):
-    """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`.
+def join_rows(tokenizer, max_seq_length, texts, others=None, tokenize=None):
+    """Joins lists of str, with `others` for pairs, into a list of Row; see `join_ids`.
 
     `tokenize` is a function of a str that returns a list of int; defaults to `tokenizer.ids`.
     """
     tokenize = tokenize or tokenizer.ids
     if others is None:
-        return [pack(tokenizer, tokenize(text), None, max_seq_length) for text in texts]
+        return [join_ids(tokenizer, tokenize(text), None, max_seq_length) for text in texts]
     return [
-        pack(tokenizer, tokenize(text), tokenize(other), max_seq_length)
+        join_ids(tokenizer, tokenize(text), tokenize(other), max_seq_length)
         for text, other in zip(texts, others, strict=True)
     ]
 

@@ -80,15 +80,15 @@ class _Layout:
         )
         self._is_packed = "positions" in features
         has_masks = "masked_lm_positions" in features
-        most_packed = int(self._is_packed)
+        max_packed = int(self._is_packed)
         if self._is_packed and self._label:
-            most_packed = len(features[f"{self._label}_labels"].int64_list.value)
+            max_packed = len(features[f"{self._label}_labels"].int64_list.value)
         expected = schema.pretraining_features(
-            length, predictions, sentence_label=self._label, most_packed=most_packed
+            length, predictions, sentence_label=self._label, max_packed=max_packed
         )
         if not has_masks:
             expected = schema.unmasked_pretraining_features(
-                length, sentence_label=self._label, most_packed=most_packed
+                length, sentence_label=self._label, max_packed=max_packed
             )
         kinds = ["" if has_masks else "unmasked ", "packed " if self._is_packed else ""]
         self._kind = f"{''.join(kinds)}pre-training records"

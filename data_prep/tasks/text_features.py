@@ -57,11 +57,11 @@ def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
     for rows in _iterate_batches(len(text_a)):
         first = tokenizer.tokenize(text_a[rows])
         second = None if text_b is None else tokenizer.tokenize(text_b[rows])
-        packed, _ = tokenization.pack(
+        joined, _ = tokenization.join_texts(
             tokenizer, first, second, max_seq_length=max_seq_length, static_length=True
         )
         for name, values in features.items():
-            values[rows] = packed[name]
+            values[rows] = joined[name]
         lengths[rows] = first.row_lengths()
         if second is not None:
             lengths[rows] += second.row_lengths()
@@ -90,7 +90,7 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
     was_cut = []
     for batch in _iterate_batches(len(text_a)):
         second = None if text_b is None else tokenizer.tokenize(text_b[batch])
-        packed = tokenization.pack_windows(
+        joined = tokenization.join_windows(
             tokenizer,
             tokenizer.tokenize(text_a[batch]),
             second,
@@ -99,9 +99,9 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
             max_windows=max_windows,
             static_length=True,
         )
-        parts.append({name: value.numpy() for name, value in packed.features.items()})
-        rows.append(batch.start + packed.rows.numpy())
-        was_cut.append(packed.was_cut.numpy())
+        parts.append({name: value.numpy() for name, value in joined.features.items()})
+        rows.append(batch.start + joined.rows.numpy())
+        was_cut.append(joined.was_cut.numpy())
     rows = np.concatenate(rows)
     counts = np.bincount(rows, minlength=len(text_a))
     # Number of each window in its text.

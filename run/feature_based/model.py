@@ -11,7 +11,7 @@ import itertools
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.fast import PackedDropout
+from bert_tf.fast import BitDropout
 from bert_tf.layers import LSTM_SEEDS, BiLSTM, ScalarMix
 from run.feature_based.settings import CONCATENATION, MIX, SUM
 
@@ -52,7 +52,7 @@ class FrozenFeatureModel(tf_keras.Model):
         self._pools = pools
         initial = itertools.count(seed % LSTM_SEEDS * SEEDS)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
-        self.dropout = PackedDropout(dropout_rate, dtype="float32")
+        self.dropout = BitDropout(dropout_rate, dtype="float32")
         self.mix = ScalarMix(num_layers) if combination == MIX else None
         widths = [input_width * (num_layers if combination == CONCATENATION else 1)] + [
             2 * width

@@ -10,7 +10,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.notes import write_line
-from bert_tf.tokenization.model_inputs import pack
+from bert_tf.tokenization.model_inputs import join_texts
 from run.inference import request_files, vector_files
 from run.training import prediction, strategies
 from run.training.padding import Padding
@@ -118,7 +118,7 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
     texts = iter(texts)
     while window := list(itertools.islice(texts, window_batches * batch_size)):
         pieces = [tokenizer.tokenize(list(column)) for column in zip(*window, strict=True)]
-        encoded, was_cut = pack(
+        encoded, was_cut = join_texts(
             tokenizer, *pieces, max_seq_length=max_seq_length, static_length=True
         )
         features = {name: values.numpy() for name, values in encoded.items()}

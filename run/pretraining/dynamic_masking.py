@@ -90,7 +90,7 @@ def _choose_in_packs(choose, settings, seed, features, epochs, numbers):
     """
     input_ids = features["input_ids"]
     sequences = features["input_mask"]
-    most = settings.most_packed
+    most = settings.max_packed
     length = settings.max_seq_length
     num_predictions = settings.max_predictions_per_seq
     # In order of sequences: [B * K].

@@ -41,7 +41,7 @@ def pretraining_limits(config, settings):
     label = settings.objective_spec.sentence_label
     return {
         "input_ids": config.vocab_size,
-        "input_mask": settings.most_packed + 1 if settings.most_packed else 2,
+        "input_mask": settings.max_packed + 1 if settings.max_packed else 2,
         "segment_ids": config.num_segments,
         "positions": length,
         "masked_lm_positions": length,

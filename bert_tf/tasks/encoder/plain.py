@@ -5,15 +5,15 @@ import numpy as np
 from bert_tf.tasks.answers import encode_strings, stack
 from bert_tf.tasks.encoder.pooling import embed
 from bert_tf.tasks.metadata import POOLER_OUTPUT
-from bert_tf.tokenization.plain import pack_texts, were_cut
+from bert_tf.tokenization.plain import join_rows, were_cut
 
 
 def answer(metadata, tokenizer, buckets, *texts):
     """Computes the response, whose outputs have the length of the longest row; see `answers`."""
-    rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
+    rows = join_rows(tokenizer, metadata.max_seq_length, *texts)
     # Without a text, the row of an empty one shows the sizes of the outputs.
     empty = [[""] for _ in texts]
-    outputs = buckets.run(rows or pack_texts(tokenizer, metadata.max_seq_length, *empty))
+    outputs = buckets.run(rows or join_rows(tokenizer, metadata.max_seq_length, *empty))
     hidden_size = outputs[0]["sequence_output"].shape[-1]
     outputs = outputs[: len(rows)]
     width = max((len(row.ids) for row in rows), default=1)

@@ -10,7 +10,7 @@ from bert_tf.tokenization.model_inputs import to_dense
 class ServedMultipleChoice(Servable):
     """A BertMultipleChoice that takes "text_a" string [B] and "choices" string [B, C].
 
-    Each choice is packed as the second text of a pair. Signature "ids" takes int32 [B, C, S]; an
+    Each choice is the second text of a pair. Signature "ids" takes int32 [B, C, S]; an
     example of "tf_example" contains its C rows concatenated, all of the same length.
 
     In addition to "was_cut", True if any choice was truncated, it returns "choice" int32 [B], the
@@ -27,7 +27,7 @@ class ServedMultipleChoice(Servable):
         first = self.tokenizer.tokenize(text_a)
         second = self.tokenizer.tokenize(tf.reshape(text_b, [-1]))
         rows = tf.repeat(tf.range(shape[0]), shape[1])
-        features, was_cut = self.pack(tf.gather(first, rows), second)
+        features, was_cut = self.join_texts(tf.gather(first, rows), second)
         features = {
             name: tf.reshape(value, tf.concat([shape, tf.shape(value)[1:]], 0))
             for name, value in features.items()

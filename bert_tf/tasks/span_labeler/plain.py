@@ -10,7 +10,7 @@ from bert_tf.tasks.kind import MAX_WINDOWS
 from bert_tf.tasks.span_labeler import decoding
 from bert_tf.tasks.span_labeler.decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tasks.span_labeler.task import SpanLabeler
-from bert_tf.tokenization.plain import pack
+from bert_tf.tokenization.plain import join_ids
 
 # Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
@@ -58,7 +58,7 @@ def answer(metadata, tokenizer, buckets, *texts):
         )
         requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))
         rows += [
-            pack(
+            join_ids(
                 tokenizer,
                 truncated,
                 context.ids[start : start + length],

@@ -4,7 +4,7 @@ import numpy as np
 
 from bert_tf.tasks.answers import encode_strings, softmax
 from bert_tf.tasks.kind import MAX_WINDOWS
-from bert_tf.tokenization.plain import pack, split_words
+from bert_tf.tokenization.plain import join_ids, split_words
 
 
 def answer(metadata, tokenizer, buckets, *texts):
@@ -17,7 +17,7 @@ def answer(metadata, tokenizer, buckets, *texts):
         spans = split_words(list(map(len, row)), metadata.max_seq_length - 2)
         windows += [(text, start, stop) for start, stop in spans[:MAX_WINDOWS]]
     rows = [
-        pack(
+        join_ids(
             tokenizer,
             [id_ for word in pieces[text][start:stop] for id_ in word],
             None,

@@ -164,7 +164,7 @@ class RecordSettings(Settings):
         return OBJECTIVES[self.objective]
 
     @property
-    def most_packed(self):
+    def max_packed(self):
         """Maximum number of sequences per record, or 0 if sequences are not packed."""
         return self.max_sequences_per_pack if self.pack_sequences else 0
 
@@ -173,7 +173,7 @@ class RecordSettings(Settings):
         """Features of the records, a tuple of records.Feature."""
         label_options = {
             "sentence_label": self.objective_spec.sentence_label,
-            "most_packed": self.most_packed,
+            "max_packed": self.max_packed,
         }
         if self.has_masks:
             return records.pretraining_features(
