@@ -34,12 +34,12 @@ class PositionOutputs(typing.NamedTuple):
     Attributes:
       at_positions: [B, P, H]. Output of the last layer at the positions; None without positions.
       pooled: [B, H], or [B * K, H] for packed sequences. Pooled output.
-      encoded: Dict of `BertEncoder.call`; None if it was not requested.
+      encoder_outputs: Dict of `BertEncoder.call`; None if it was not requested.
     """
 
     at_positions: tf.Tensor | None
     pooled: tf.Tensor
-    encoded: dict | None
+    encoder_outputs: dict | None
 
 
 @register
@@ -138,13 +138,13 @@ class BertEncoder(KerasModel, tf_keras.Model):
         output = states[-1]
         if self.is_causal:
             output = tf.gather(output, self.find_pooled(features), batch_dims=1)  # [B, 1, H]
-        encoded = {
+        outputs = {
             "sequence_output": states[-1],
             "pooled_output": self.pooler(output[:, 0]),
             "embedding_output": states[0],
             "encoder_outputs": states[1:],
         }
-        return {**encoded, "attention": attention} if return_attention_scores else encoded
+        return {**outputs, "attention": attention} if return_attention_scores else outputs
 
     def create_context(self, features, training, return_attention_scores=False):
         """Creates the BatchContext of a batch; for the arguments, see `call`."""
@@ -202,7 +202,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
         """Returns state `number` of a batch; 0 is the embeddings, n the output of layer n - 1."""
         return tf.stop_gradient(x) if number == self.num_frozen_layers else x
 
-    def encode_positions(
+    def call_at_positions(
         self,
         features,
         positions=None,
@@ -222,21 +222,21 @@ class BertEncoder(KerasModel, tf_keras.Model):
             what tokens attend to.
 
         Returns:
-          PositionOutputs, with `encoded` if return_attention_scores is True.
+          PositionOutputs, with `encoder_outputs` if return_attention_scores is True.
         """
-        encoded = self(features, training=training, return_attention_scores=return_attention_scores)
+        outputs = self(features, training=training, return_attention_scores=return_attention_scores)
         at_positions = None
         if positions is not None:
-            at_positions = tf.gather(encoded["sequence_output"], positions, batch_dims=1)
-        pooled = encoded["pooled_output"]
+            at_positions = tf.gather(outputs["sequence_output"], positions, batch_dims=1)
+        pooled = outputs["pooled_output"]
         if pooled_positions is not None:
             output = tf.gather(
-                encoded["sequence_output"],
+                outputs["sequence_output"],
                 self.find_pooled(features, pooled_positions),
                 batch_dims=1,
             )
             pooled = self.pooler(tf.reshape(output, [-1, self.config.hidden_size]))
-        return PositionOutputs(at_positions, pooled, encoded if return_attention_scores else None)
+        return PositionOutputs(at_positions, pooled, outputs if return_attention_scores else None)
 
     def find_pooled(self, features, starts=None):
         """Returns the position of the token that the pooler reads in each sequence.

@@ -128,7 +128,7 @@ class FastEncoder(BertEncoder):
             return compute(number, layer, x, context)
         return tf.recompute_grad(lambda x: compute(number, layer, x, context))(x)
 
-    def encode_positions(
+    def call_at_positions(
         self,
         features,
         positions=None,
@@ -138,7 +138,7 @@ class FastEncoder(BertEncoder):
     ):
         """Encodes a batch, and returns the outputs at some positions; see BertEncoder."""
         if return_attention_scores or not self.fast.last_where_read:
-            return super().encode_positions(
+            return super().call_at_positions(
                 features, positions, training, pooled_positions, return_attention_scores
             )
         first = self.find_pooled(features, pooled_positions)
@@ -149,7 +149,7 @@ class FastEncoder(BertEncoder):
         num_pooled = tf.shape(first)[1]
         pooled = self.pooler(tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size]))
         at_positions = None if positions is None else output[:, num_pooled:]
-        return PositionOutputs(at_positions, pooled, encoded=None)
+        return PositionOutputs(at_positions, pooled, encoder_outputs=None)
 
     def create_masked_lm_head(self):
         """Creates the head that scores the vocabulary."""

@@ -45,7 +45,7 @@ def load_model(path, **options):
     encoder = getattr(servable.model, "encoder", servable.model)
 
     @tf.autograph.experimental.do_not_convert
-    def encode(texts):
+    def embed_in_graph(texts):
         features, was_cut = servable.join_texts(servable.tokenizer.tokenize(texts))
         return Embeddings(
             embed(encoder(features), features["input_mask"], servable.metadata), was_cut
@@ -53,13 +53,13 @@ def load_model(path, **options):
 
     # A concrete function: others warn that they are traced again for the sixth model of a process.
     @functools.cache
-    def trace_encode():
-        function = tf.function(encode, [tf.TensorSpec([None], tf.string)], autograph=False)
+    def trace_embedding():
+        function = tf.function(embed_in_graph, [tf.TensorSpec([None], tf.string)], autograph=False)
         return function.get_concrete_function()
 
     def embed_texts(texts):
         with lock:
-            function = trace_encode()
+            function = trace_embedding()
         return Embeddings(*(value.numpy() for value in function(tf.constant(texts, tf.string))))
 
     return LoadedModel(servable.metadata, directory.path, answer, embed_texts)

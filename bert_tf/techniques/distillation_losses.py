@@ -46,14 +46,14 @@ def call_with_inner(model, features, names, layers=None, training=False):
     if not names:
         return model(features, training=training)
     outputs = dict(model(features, training=training, return_attention_scores=True))
-    encoded = outputs.pop("encoder")
-    layers = range(len(encoded["encoder_outputs"])) if layers is None else layers
-    states = [encoded["embedding_output"], *(encoded["encoder_outputs"][layer] for layer in layers)]
+    encoder = outputs.pop("encoder")
+    layers = range(len(encoder["encoder_outputs"])) if layers is None else layers
+    states = [encoder["embedding_output"], *(encoder["encoder_outputs"][layer] for layer in layers)]
     if "hidden" in names:
         outputs["hidden"] = tf.stack(states, axis=1)
     if "attention" in names:
         outputs["attention"] = tf.stack(
-            [encoded["attention"][layer].scores for layer in layers], axis=1
+            [encoder["attention"][layer].scores for layer in layers], axis=1
         )
     if "cls" in names:
         outputs["cls"] = tf.stack([state[:, 0] for state in states[1:-1]], axis=1)

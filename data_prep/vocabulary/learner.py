@@ -172,7 +172,7 @@ def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
     They are `num_tokens` in total, or as many as the words yield.
 
     The library's own WordPiece trainer numbers the continuations ("##e") in hash table order, which
-    differs from run to run, and breaks ties by these numbers. So this function encodes each entry
+    differs from run to run, and breaks ties by these numbers. So this function writes each entry
     of `characters` as one code point and learns plain byte-pair encoding, which sorts its alphabet.
     """
     entry_of_symbol = dict(zip(_create_symbols(len(characters)), characters, strict=True))
@@ -187,7 +187,7 @@ def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
         show_progress=show_progress,
         initial_alphabet=list(entry_of_symbol),
     )
-    tokenizer.train_from_iterator(_encode_words(learned_words, entry_of_symbol, scale), trainer)
+    tokenizer.train_from_iterator(_to_symbols(learned_words, entry_of_symbol, scale), trainer)
     learned = tokenizer.get_vocab()
     tokens = []
     for symbols in sorted(learned, key=learned.get):
@@ -220,10 +220,10 @@ def _create_symbols(number):
     return list(itertools.islice((symbol for symbol in symbols if not symbol.isspace()), number))
 
 
-def _encode_words(words, entry_of_symbol, scale):
+def _to_symbols(words, entry_of_symbol, scale):
     """Yields texts with each word once per occurrence, divided by `scale`.
 
-    The characters of words are encoded as the learner's symbols.
+    The characters of words are converted to the learner's symbols.
     """
     symbol_of_entry = {entry: symbol for symbol, entry in entry_of_symbol.items()}
     for word, count in words.items():

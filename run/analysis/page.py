@@ -67,13 +67,13 @@ def write(path, model, heads, observations):
         file.write(before)
         for number, each in enumerate(observations):
             file.write(f'<script type="text/plain" id="attention-{number}">')
-            file.write(base64.b64encode(encode_attention(each.attention).tobytes()).decode())
+            file.write(base64.b64encode(quantize_attention(each.attention).tobytes()).decode())
             file.write("</script>\n")
         file.write(after)
 
 
-def encode_attention(attention):
-    """Encodes probabilities, float [...], as bytes.
+def quantize_attention(attention):
+    """Converts probabilities, float [...], to bytes.
 
     They are square roots in steps of 1 / 255, to distinguish small probabilities.
     """

@@ -55,16 +55,16 @@ def compute(settings, strategy, split, features, positions, layers):
     entries = make_entries(layers, settings.model.config.hidden_size)
     encoder = _load_encoder(settings, strategy)
 
-    def encode(features, training):
-        encoded = encoder(features, training=training)
-        all_layers = [encoded["embedding_output"], *encoded["encoder_outputs"]]
+    def embed(features, training):
+        outputs = encoder(features, training=training)
+        all_layers = [outputs["embedding_output"], *outputs["encoder_outputs"]]
         return {
             name: tf.cast(all_layers[layer], DTYPE)
             for name, layer in zip(entries, layers, strict=True)
         }
 
     padding = strategies.choose_padding(strategy)
-    predictor = Predictor(strategy, encode, padding=padding, network=encoder)
+    predictor = Predictor(strategy, embed, padding=padding, network=encoder)
     batches = predictor.predict_batches(
         features, settings.training.eval_batch_size, f"embeddings of the {split} data"
     )

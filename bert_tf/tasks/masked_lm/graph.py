@@ -77,10 +77,12 @@ class ServedMaskedLM(Servable):
 
     def compute_outputs(self, features):
         """See Servable."""
-        encoded = self.model.encoder(features)
-        outputs = {"sequence_output": encoded["sequence_output"]}
+        encoder_outputs = self.model.encoder(features)
+        outputs = {"sequence_output": encoder_outputs["sequence_output"]}
         if self._gives_is_next:
-            outputs["next_sentence_logits"] = self.model.next_sentence(encoded["pooled_output"])
+            outputs["next_sentence_logits"] = self.model.next_sentence(
+                encoder_outputs["pooled_output"]
+            )
         return outputs
 
     def best_pieces(self, vectors):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_tf.tasks.answers import encode_strings
+from bert_tf.tasks.answers import to_byte_strings
 from bert_tf.tasks.kind import MAX_WINDOWS
 from bert_tf.tasks.span_labeler import decoding
 from bert_tf.tasks.span_labeler.decoding import N_BEST_SIZE, NO_SPAN
@@ -81,7 +81,7 @@ def answer(metadata, tokenizer, buckets, *texts):
     for index, best in enumerate(found):
         scores[index, : len(best["scores"])] = best["scores"]
     return {
-        "answer": encode_strings([best["answer"] for best in found]),
+        "answer": to_byte_strings([best["answer"] for best in found]),
         **{
             name: np.array([best[name] for best in found], kind)
             for name, kind in (
@@ -91,7 +91,7 @@ def answer(metadata, tokenizer, buckets, *texts):
                 ("null_score_diff", np.float32),
             )
         },
-        "answers": encode_strings([best["answers"] for best in found], metadata.top_k),
+        "answers": to_byte_strings([best["answers"] for best in found], metadata.top_k),
         "scores": scores,
         "was_cut": np.array([was_cut for *_, was_cut in requests], bool),
     }

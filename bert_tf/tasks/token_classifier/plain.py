@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert_tf.tasks.answers import encode_strings, softmax
+from bert_tf.tasks.answers import softmax, to_byte_strings
 from bert_tf.tasks.kind import MAX_WINDOWS
 from bert_tf.tokenization.plain import join_ids, split_words
 
@@ -38,8 +38,8 @@ def answer(metadata, tokenizer, buckets, *texts):
     was_cut |= np.array(has_more, bool)
     width = scores.shape[1]
     return {
-        "words": encode_strings(words, width),
-        "tags": encode_strings(tags, width),
+        "words": to_byte_strings(words, width),
+        "tags": to_byte_strings(tags, width),
         "scores": scores,
         "num_words": np.array(list(map(len, words)), np.int32),
         "was_cut": was_cut,
