@@ -170,9 +170,9 @@ class Results:
     def __enter__(self):
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, error_class, *_):
         self._peers.close()
-        if kind is not None:
+        if error_class is not None:
             return
         os.makedirs(self._settings.results_dir, exist_ok=True)
         result = {

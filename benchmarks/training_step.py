@@ -27,7 +27,7 @@ COMMAND = script.Command(StepSettings(), __name__)
 
 
 def run(settings):
-    """Measures both kinds of steps; settings: StepSettings."""
+    """Measures both steps; settings: StepSettings."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config, Padding.REMOVED)
     with Results("training_step", settings) as results:

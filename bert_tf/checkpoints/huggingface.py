@@ -51,7 +51,7 @@ from bert_tf.tokenization.token_files import (
 )
 from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, OUTPUT_MATRIX, WORD_EMBEDDINGS
 
-KIND = "Hugging Face model"
+FORMAT_NAME = "Hugging Face model"
 
 WEIGHTS_NAME = "model.safetensors"
 SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
@@ -193,7 +193,7 @@ class HuggingFace(Origin):
             tensors[OUTPUT_BIAS] = bias
         if is_tied and OUTPUT_MATRIX in tensors:
             _remove_copy(tensors)
-        return Checkpoint(path, KIND, tensors, settings)
+        return Checkpoint(path, FORMAT_NAME, tensors, settings)
 
 
 HUGGING_FACE = HuggingFace()

@@ -25,7 +25,7 @@ TASK_NAME = "task.json"
 TASK_WEIGHTS_NAME = "task.weights.h5"
 CLASSIFIER = "BertTextClassifier"
 VOCABULARY_NAME = "assets/tokenizer/vocabulary.txt"
-KIND = "KerasHub preset"
+FORMAT_NAME = "KerasHub preset"
 
 # config.json of a preset of KerasHub, and its object "config".
 PRESET = FileKeys(
@@ -199,7 +199,7 @@ class KerasHub(Origin):
         if _has_head(directory):
             directory.compute(_read_classifier, directory.folder.join(TASK_NAME))
             tensors |= _read_head(directory.folder.join(TASK_WEIGHTS_NAME))
-        return Checkpoint(path, KIND, tensors)
+        return Checkpoint(path, FORMAT_NAME, tensors)
 
 
 KERAS_HUB = KerasHub()
@@ -218,11 +218,11 @@ def _read_classifier(directory, path):
     """
     values = directory.read_json_object(path)
     PRESET_TASK.check(values, path)
-    kind = values.get("class_name")
+    class_name = values.get("class_name")
     config = values.get("config")
-    if kind != CLASSIFIER or not isinstance(config, dict):
+    if class_name != CLASSIFIER or not isinstance(config, dict):
         raise InputError(
-            f"{path}: class_name is {kind!r}: only {CLASSIFIER!r} is supported; to read the "
+            f"{path}: class_name is {class_name!r}: only {CLASSIFIER!r} is supported; to read the "
             f"backbone alone, remove {TASK_NAME} and {TASK_WEIGHTS_NAME}"
         )
     PRESET_CLASSIFIER.check(config, path, "config.")

@@ -45,7 +45,7 @@ from bert_tf.variables import (
     WORD_EMBEDDINGS,
 )
 
-KIND = "Model Garden checkpoint"
+FORMAT_NAME = "Model Garden checkpoint"
 
 # Scope of this project's variables -> attributes of the encoder (or of one of its layers) that lead
 # to the object, and the scope of that object's variables.
@@ -195,7 +195,7 @@ def read(file):
         trained = f"{NEXT_SENTENCE_POOLER}/{leaf}"
         if trained in tensors:
             tensors[f"bert/pooler/dense/{leaf}"] = tensors.pop(trained)
-    return Checkpoint(file.prefix, KIND, tensors, settings)
+    return Checkpoint(file.prefix, FORMAT_NAME, tensors, settings)
 
 
 def canonical_name(name):

@@ -64,12 +64,14 @@ def _get_nested(values, keys):
 
 def _garden_config(encoder):
     """Returns the BertConfig for the dict of an official.nlp.configs.encoders.EncoderConfig."""
-    kind = encoder["type"]
-    if kind not in GARDEN_ENCODERS:
-        raise InputError(f"type is {kind!r}: only {' and '.join(GARDEN_ENCODERS)} are supported")
-    sizes = encoder.get(kind) or {}
+    encoder_type = encoder["type"]
+    if encoder_type not in GARDEN_ENCODERS:
+        raise InputError(
+            f"type is {encoder_type!r}: only {' and '.join(GARDEN_ENCODERS)} are supported"
+        )
+    sizes = encoder.get(encoder_type) or {}
     if not isinstance(sizes, dict):
-        raise InputError(f"{kind} is {sizes!r}: must be a mapping of names to values")
+        raise InputError(f"{encoder_type} is {sizes!r}: must be a mapping of names to values")
     values = GARDEN_DEFAULTS | sizes
     if values.get("norm_first"):
         raise InputError("norm_first is True: only False is supported")

@@ -14,7 +14,7 @@ from bert_tf.config import BertConfig
 from bert_tf.files import new_files
 from bert_tf.tokenization.vocabulary import find_published_casing
 
-KIND = "TF1 checkpoint"
+FORMAT_NAME = "TF1 checkpoint"
 CONFIG_NAME = "bert_config.json"
 VOCABULARY_NAME = "vocab.txt"
 CHECKPOINT_NAME = "bert_model.ckpt"  # The prefix in the original's published archives.
@@ -64,7 +64,7 @@ class Original(Origin):
             for name in file
             if name != GLOBAL_STEP and not name.endswith(OPTIMIZER_SUFFIXES)
         }
-        return Checkpoint(file.prefix, KIND, tensors)
+        return Checkpoint(file.prefix, FORMAT_NAME, tensors)
 
     def describe_weights(self, directory, path):
         """Returns the name of the first variable."""

@@ -133,12 +133,12 @@ def _read_modules(directory, path):
             "and add the prompt to each text"
         )
     SENTENCE_TRANSFORMERS_CONFIG.check(config, model_path)
-    kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
-    if kinds == ["Transformer"] and config.get("model_type") == CROSS_ENCODER:
+    types = [str(module.get("type")).rpartition(".")[2] for module in modules]
+    if types == ["Transformer"] and config.get("model_type") == CROSS_ENCODER:
         return _read_cross_encoder(directory, config, model_path)
-    if kinds not in MODULES:
+    if types not in MODULES:
         raise InputError(
-            f"{path}: the modules are {', '.join(kinds) or 'none'}; only Transformer, Pooling, and "
+            f"{path}: the modules are {', '.join(types) or 'none'}; only Transformer, Pooling, and "
             "Normalize, in this order, are supported"
         )
     for module in modules[2:]:
@@ -153,7 +153,7 @@ def _read_modules(directory, path):
             length,
             None,
             source=MODULES_NAME,
-            normalize="Normalize" in kinds,
+            normalize="Normalize" in types,
             sentence_pooling=pooling,
         )
     with name_file(model_path):

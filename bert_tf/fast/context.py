@@ -1,6 +1,6 @@
 """The context of a batch whose tokens are laid out as a device demands.
 
-Shape legend: B batch, S sequence, P positions, W width of any kind.
+Shape legend: B batch, S sequence, P positions, W any width.
 """
 
 import dataclasses

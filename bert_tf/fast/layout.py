@@ -4,7 +4,7 @@ Projections, normalization, and dropout work token by token: on a batch that is 
 of that work is wasted. With UnpaddedLayout they see a matrix of the T non-padding tokens. Only
 attention needs the tokens by sequence.
 
-Shape legend: B batch, S sequence, P positions, T tokens, W width of any kind.
+Shape legend: B batch, S sequence, P positions, T tokens, W any width.
 """
 
 import math

@@ -307,11 +307,11 @@ def convert_errors(path, done):
     try:
         yield tensorflow.io.gfile
     except errors.OpError as error:
-        kind = {
+        error_class = {
             errors.NotFoundError: FileNotFoundError,
             errors.PermissionDeniedError: PermissionError,
         }.get(type(error), OSError)
-        raise kind(f"{path}: cannot be {done}: {_reason(error)}") from error
+        raise error_class(f"{path}: cannot be {done}: {_reason(error)}") from error
 
 
 def _reason(error):

@@ -224,7 +224,7 @@ class GraphTokenFinder:
 
 
 def match_any(contents):
-    """Returns an RE2 pattern for texts that contain one of `contents`, with any kind of sigma."""
+    """Returns an RE2 pattern for texts that contain one of `contents`, with any sigma."""
     return f"(?s).*(?:{re.sub('[Σσς]', '[Σσς]', _list_alternatives(contents))}).*"
 
 

@@ -155,9 +155,9 @@ def _find_race_files(path):
 def _read_article(path):
     """Reads the object in a RACE file, and checks it up to the lengths of its lists."""
     article = tables.read_json(path)
-    kinds = {"article": str, "questions": list, "options": list}
+    types = {"article": str, "questions": list, "options": list}
     if not isinstance(article, dict) or not all(
-        isinstance(article.get(key), kind) for key, kind in kinds.items()
+        isinstance(article.get(key), each) for key, each in types.items()
     ):
         raise InputError(
             f"{path}: must be an object with the keys article (a string), questions, and options "

@@ -11,7 +11,7 @@ from data_prep import tables
 # The original BERT splits contexts only at these characters. U+202F is its narrow no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
 
-_KINDS = {
+_TYPE_NAMES = {
     list: "a list",
     str: "a string",
     int: "an integer",
@@ -168,10 +168,10 @@ def _read_question_rows(path):
         yield where, _get_field(row, "context", str, where), question
 
 
-def _get_field(mapping, name, kind, where):
+def _get_field(mapping, name, json_type, where):
     value = mapping.get(name) if isinstance(mapping, dict) else None
-    if not isinstance(value, kind):
-        raise InputError(f"{where}: requires {name!r}, {_KINDS[kind]}, as in SQuAD files")
+    if not isinstance(value, json_type):
+        raise InputError(f"{where}: requires {name!r}, {_TYPE_NAMES[json_type]}, as in SQuAD files")
     return value
 
 

@@ -90,11 +90,11 @@ class _Layout:
             expected = schema.unmasked_pretraining_features(
                 length, sentence_label=self._label, max_packed=max_packed
             )
-        kinds = ["" if has_masks else "unmasked ", "packed " if self._is_packed else ""]
-        self._kind = f"{''.join(kinds)}pre-training records"
+        properties = ["" if has_masks else "unmasked ", "packed " if self._is_packed else ""]
+        self._description = f"{''.join(properties)}pre-training records"
         if "label_ids" in features:
             expected = schema.classification_features(length)
-            self._kind = "classification records"
+            self._description = "classification records"
         self._lengths = {feature.name: feature.length for feature in expected}
         self._floats = {feature.name for feature in expected if feature.is_float}
         if self._lengths.keys() != set(features):
@@ -180,7 +180,7 @@ class _Layout:
             statistics.append(
                 "labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels)
             )
-        return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(statistics)}"
+        return f"{sums['records']:,} {self._description}, {sizes}: {', '.join(statistics)}"
 
     def describe(self, values):
         """Returns a one-line description of a record."""

@@ -19,7 +19,7 @@ from run.pretraining import dynamic_masking
 
 SCAN_RECORDS = 1000  # Number of records to parse together.
 NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
-# Features of some kinds of records: their content, and the settings that determine whether records
+# Features of some records: their content, and the settings that determine whether records
 # have them.
 FEATURES_OF_KINDS = {
     "masked_lm_positions": ("masks", "`masking` or `objective`"),

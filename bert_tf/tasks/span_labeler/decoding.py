@@ -44,7 +44,7 @@ class Spans(NamedTuple):
 
 
 NO_SPANS = Spans(
-    *(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, np.float32, np.float32))
+    *(np.zeros(0, dtype) for dtype in (np.int64, np.int64, np.int64, np.float32, np.float32))
 )
 
 

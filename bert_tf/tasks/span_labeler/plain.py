@@ -83,8 +83,8 @@ def answer(metadata, tokenizer, buckets, *texts):
     return {
         "answer": to_byte_strings([best["answer"] for best in found]),
         **{
-            name: np.array([best[name] for best in found], kind)
-            for name, kind in (
+            name: np.array([best[name] for best in found], dtype)
+            for name, dtype in (
                 ("score", np.float32),
                 ("start", np.int32),
                 ("end", np.int32),

@@ -233,13 +233,13 @@ def test_layer_maps():
     assert map_layers("uniform", 2, 5) == (2, 4)
     assert map_layers("last", 3, 6) == (3, 4, 5)
     assert map_layers((0, 0, 5), 3, 6) == (0, 0, 5)
-    for kind, message in (
+    for layer_map, message in (
         ("uniform", "`layer_map`=uniform: the student has 3 layers, but the teacher only 2; list"),
         ((0, 2, 1), "`layer_map`=0,2,1: layer 2 does not exist; the teacher has layers 0 to 1"),
         ((0,), "`layer_map`=0: lists 1 layers, but the student has 3"),
     ):
         with pytest.raises(InputError, match=f"^{message}"):
-            map_layers(kind, 3, 2)
+            map_layers(layer_map, 3, 2)
     assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict(
         {**CONFIG.to_dict(), "num_hidden_layers": 2}
     )
