@@ -49,20 +49,20 @@ def run(settings):
         vocab_size=tokenizer.vocab_size,
     )
     with tempfile.TemporaryDirectory() as folder, Results("runtimes", settings) as results:
-        checkpoint = os.path.join(folder, "checkpoint")
-        BertEncoder(config).save_pretrained(checkpoint, tokenizer)
+        model_path = os.path.join(folder, "checkpoint")
+        BertEncoder(config).save_pretrained(model_path, tokenizer)
         for dtype in TYPES:
-            measure(dtype, checkpoint, config, settings, results)
+            measure(dtype, model_path, config, settings, results)
 
 
-def measure(dtype, checkpoint, config, settings, results):
+def measure(dtype, model_path, config, settings, results):
     """Adds the comparisons in a type of TYPES."""
     sizes = models.get_huggingface_sizes(config)
     with tempfile.TemporaryDirectory() as folder:
         ours = {}
         for name, (title, packages) in OURS.items():
             path = exports.export_encoder(
-                checkpoint, os.path.join(folder, name), name, mixed_precision=dtype
+                model_path, os.path.join(folder, name), name, mixed_precision=dtype
             )
             ours[title] = results.start_peer(title, packages, OUR_MODULE, path)
         peers = {

@@ -36,7 +36,7 @@ class ModelJobSettings(Settings):
         return self
 
     @property
-    def checkpoint(self):
+    def model_path(self):
         """(setting, path) of the checkpoint whose directory supplies unset values, or None."""
         path = self.values().get(self.checkpoint_setting)
         return (self.checkpoint_setting, path) if path else None

@@ -2,7 +2,7 @@
 
 The earlier of these takes precedence:
 
-    settings = resolve(settings, explicit, ModelFiles(find_checkpoints(settings)))
+    settings = resolve(settings, explicit, ModelFiles(find_model_paths(settings)))
 
 If the command line contradicts the directory of a checkpoint, a note is printed to standard error.
 (The run in output_dir rejects contradictions.)
@@ -40,21 +40,21 @@ _FILES = {CONFIG: ("configs", CONFIG_NAMES), VOCABULARY: ("vocabularies", VOCABU
 RUN = "output_dir"  # Setting of a run to resume or use; the others contain checkpoints.
 
 
-def find_checkpoints(settings):
+def find_model_paths(settings):
     """Returns the paths to search for unset values.
 
     Returns:
-      Dict of setting -> checkpoint, or directory of a run.
+      Dict of setting -> path of a checkpoint, or directory of a run.
     """
-    checkpoints = {}
-    if isinstance(settings, ModelJobSettings) and settings.checkpoint:
-        checkpoints = dict([settings.checkpoint])
+    model_paths = {}
+    if isinstance(settings, ModelJobSettings) and settings.model_path:
+        model_paths = dict([settings.model_path])
     for field, value in settings.fields():
         if field.metadata["role"] == roles.RUN_FOLDER and value:
             paths.check_run_folder(field.name, value)
             if has_runs(value):
-                checkpoints[field.name] = value
-    return checkpoints
+                model_paths[field.name] = value
+    return model_paths
 
 
 def has_runs(folder):
@@ -101,7 +101,7 @@ def _resolve_model_job(settings, explicit, model_files, announce):
             directory.check_loadable()
     _check_weights(settings, sources, explicit, model_files)
     metadata = None
-    if settings.serves and model_files.checkpoints:
+    if settings.serves and model_files.paths:
         metadata = resolve_task_metadata(settings, explicit, model_files)
         _check_explicit_vocabulary(explicit, model_files)
         settings = settings.replace_values(
@@ -187,7 +187,7 @@ def _add_config(settings, sources, explicit, model_files):
     config_file = settings.values()[name]
     config = read_config(config_file)
     settings = settings.replace_values({"config": config})
-    if settings.serves and model_files.checkpoints and "max_seq_length" not in explicit:
+    if settings.serves and model_files.paths and "max_seq_length" not in explicit:
         stored = next(iter(model_files.task_metadata.values()), None)
         length = settings.served_task.max_seq_length
         if not (stored and stored.max_seq_length):
@@ -213,7 +213,7 @@ def _check_weights(settings, sources, explicit, model_files):
     ]
     if (
         name in values
-        and not model_files.checkpoints
+        and not model_files.paths
         and required
         and not any(map(explicit.get, required))
     ):
@@ -237,7 +237,7 @@ def resolve_task_metadata(settings, explicit, model_files):
     Raises:
       InputError: If the task is unknown, or if a setting contradicts task.json.
     """
-    argument, path = next(iter(model_files.checkpoints.items()))
+    argument, path = next(iter(model_files.paths.items()))
     stored = model_files.task_metadata.get(argument)
     kind = settings.task or (stored.kind if stored else settings.default_kind)
     if not kind:
@@ -336,7 +336,7 @@ def resolve_values(sources, explicit, model_files, announce):
       InputError: See `resolve`.
     """
     names = {source: name for name, source in sources.items()}
-    checkpoint = next((name for name in model_files.checkpoints if name != RUN), None)
+    main_argument = next((name for name in model_files.paths if name != RUN), None)
     values = {}
     for source, (attribute, file_names) in _FILES.items():
         name = names.get(source)
@@ -346,7 +346,7 @@ def resolve_values(sources, explicit, model_files, announce):
             path = values[name] = to_vocab_txt(path)
             # Explicit values are checked later, others are unused.
             with contextlib.suppress(InputError, OSError):
-                existing = getattr(model_files, attribute).get(checkpoint)
+                existing = getattr(model_files, attribute).get(main_argument)
                 if existing and source == CONFIG and read_config(path) != read_config(existing):
                     announce(f"note: `{name}`={path} overrides {existing}")
                 if (
@@ -357,7 +357,7 @@ def resolve_values(sources, explicit, model_files, announce):
                     announce(f"note: `{name}`={get_source(path)} overrides {existing}{difference}")
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
             values[name] = to_vocab_txt(existing)
-        elif explicit.get(name) is None and model_files.checkpoints:
+        elif explicit.get(name) is None and model_files.paths:
             argument, directory = next(iter(model_files.directories.items()))
             where = "in the directory" if directory.name is None else "next to"
             raise InputError(
@@ -372,7 +372,7 @@ def resolve_values(sources, explicit, model_files, announce):
             if not explicit_names >= {names[VOCABULARY], "do_lower_case"}:
                 raise
             return values
-        notes_on = tokenizer.casing_from if argument == checkpoint else None
+        notes_on = tokenizer.casing_from if argument == main_argument else None
         casing = [name for name, source in sources.items() if source == CASING]
         values |= _resolve_casing(
             casing, {name: explicit[name] for name in explicit_names}, tokenizer, notes_on, announce

@@ -211,7 +211,7 @@ class Command:
             named = settings.values()[self._arguments] or ""
             settings = settings.replace_values({self._arguments: ",".join([*arguments, named])})
         check_rules(settings)
-        model_files = ModelFiles(resolution.find_checkpoints(settings))
+        model_files = ModelFiles(resolution.find_model_paths(settings))
         return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
 
 

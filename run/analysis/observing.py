@@ -105,8 +105,8 @@ class Observer:
     """
 
     def __init__(self, settings):
-        checkpoint = settings.model.init_checkpoint
-        directory = ModelDirectory.open(checkpoint)
+        model_path = settings.model.init_checkpoint
+        directory = ModelDirectory.open(model_path)
         kind = settings.served_task.kind
         if not settings.model_files.task_metadata:
             kind = detect_kind(directory, settings.config)
@@ -120,7 +120,7 @@ class Observer:
             top_k=TOP_K,
         )
         self.servable = load_servable(
-            **settings.checkpoint_to_serve | {"metadata": metadata}, remove_padding=False
+            **settings.servable_options | {"metadata": metadata}, remove_padding=False
         )
         self.metadata = self.servable.metadata
         self.kind = self.servable.kind

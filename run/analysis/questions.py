@@ -113,15 +113,15 @@ def find_wrong_predictions(settings, observer):
     """
     metadata = observer.metadata
     kind = observer.kind
-    checkpoint = settings.model.init_checkpoint
+    model_path = settings.model.init_checkpoint
     if kind not in READERS:
         raise InputError(
-            f"requires a fine-tuned model, but {checkpoint} is not one",
+            f"requires a fine-tuned model, but {model_path} is not one",
             "wrong_examples",
             settings.wrong_examples,
         )
     task = DATA[kind].settings_class.from_model(
-        ModelDirectory.open(checkpoint).run_settings, settings.data.values()
+        ModelDirectory.open(model_path).run_settings, settings.data.values()
     )
     roles.check(task, ActionSettings(do_eval=True))
     wrong = []

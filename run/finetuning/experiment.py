@@ -285,8 +285,8 @@ def _check_trained(settings, missing):
     `missing`: Names of variables it lacks.
     """
     output_dir = settings.training.output_dir
-    checkpoint = settings.model.init_checkpoint
-    if not checkpoint:
+    model_path = settings.model.init_checkpoint
+    if not model_path:
         raise InputError(
             "contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
             "output_dir",
@@ -297,5 +297,5 @@ def _check_trained(settings, missing):
             f"was not trained for this task; it lacks {', '.join(missing)}; set `do_train`, or "
             "set `output_dir` to a finished run",
             "init_checkpoint",
-            checkpoint,
+            model_path,
         )

@@ -76,9 +76,9 @@ def run_experiment(experiment):
     task = experiment.task
     settings = task.settings
     if len(settings.runs) > 1 and settings.do_train:
-        checkpoint = settings.model.init_checkpoint
+        model_path = settings.model.init_checkpoint
         inputs = {
-            "init_checkpoint": checkpoint and files.at(checkpoint).absolute(),
+            "init_checkpoint": model_path and files.at(model_path).absolute(),
             **{name: settings.values()[name] for name in COMPARED},
         }
         experiment = dataclasses.replace(experiment, inputs=experiment.inputs | inputs)
@@ -208,9 +208,9 @@ def open_experiment(settings, strategy, metadata=None):
     Returns:
       Experiment, whose task has the settings that the data resolve.
     """
-    checkpoint = settings.model.init_checkpoint
+    model_path = settings.model.init_checkpoint
     task = TASKS[settings.task.kind].open(settings, metadata or _read_model_metadata(settings))
-    tokenizer = settings.tokenizer.read_tokenizer(checkpoint, settings.model.config)
+    tokenizer = settings.tokenizer.read_tokenizer(model_path, settings.model.config)
     task = task.read(tokenizer, choose_padding(settings, strategy))
     settings = dataclasses.replace(settings, task=task.data.resolved_settings)
     task = dataclasses.replace(task, settings=settings, folder=_results_dir(settings, strategy))
@@ -222,14 +222,14 @@ def open_experiment(settings, strategy, metadata=None):
         run_settings.num_train_steps(task.num_train_examples)
     new_variables = ()
     output_order = ()
-    if checkpoint and not all(
+    if model_path and not all(
         has_run(run_settings.training.output_dir) for run_settings in settings.runs
     ):
         new_variables = choose_new_variables(
-            task, checkpoint, settings.keep_head, settings.model.config
+            task, model_path, settings.keep_head, settings.model.config
         )
         if not new_variables:
-            output_order = get_output_order(task, checkpoint)
+            output_order = get_output_order(task, model_path)
     return dataclasses.replace(
         experiment, inputs=inputs, new_variables=new_variables, output_order=output_order
     )

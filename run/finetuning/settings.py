@@ -171,13 +171,13 @@ class FineTuningSettings(ActionSettings, ModelJobSettings):
     )
 
     @property
-    def checkpoint(self):
+    def model_path(self):
         """See ModelJobSettings.
 
         The first run of an ensemble supplies unset values; raises InputError unless all runs exist.
         """
         if not self.ensemble:
-            return super().checkpoint
+            return super().model_path
         for folder in self.ensemble:
             if not has_run(folder):
                 raise InputError(
@@ -395,8 +395,8 @@ class FineTunedSettings(ModelJobSettings):
 
         Raises InputError if the model was not fine-tuned, or for data of another task.
         """
-        checkpoint = self.model.init_checkpoint
-        directory = ModelDirectory.open(checkpoint)
+        model_path = self.model.init_checkpoint
+        directory = ModelDirectory.open(model_path)
         metadata = directory.task
         settings = dataclasses.replace(self, metadata=metadata)
         if metadata and metadata.max_seq_length:
@@ -407,7 +407,7 @@ class FineTunedSettings(ModelJobSettings):
             raise InputError(
                 f"must be a fine-tuned model, with a {TASK_FILE} that names its task",
                 "init_checkpoint",
-                checkpoint,
+                model_path,
             )
         task = DATA[metadata.kind].settings_class.from_model(
             directory.run_settings, self.data.values()

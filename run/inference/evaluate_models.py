@@ -119,7 +119,7 @@ def _open_checkpoint(path, others, settings):
             path,
         )
     _check_kind(path, resolved.served_task.kind, others)
-    model = checkpoint.load_servable(**resolved.checkpoint_to_serve)
+    model = checkpoint.load_servable(**resolved.servable_options)
     if model.metadata.window_pooling:
         raise InputError(
             "splits long texts into windows, but models are evaluated on single windows; compare "

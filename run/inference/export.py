@@ -25,7 +25,7 @@ def run(settings):
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_about_slow_precision(settings.compute.mixed_precision, "CPU")
     servable = checkpoint.load_servable(
-        **settings.checkpoint_to_serve,
+        **settings.servable_options,
         dtype=DTYPE_POLICIES[settings.compute.mixed_precision],
         remove_padding=settings.signatures == saved_model.ALL_SIGNATURES,
     )
@@ -89,7 +89,7 @@ def export_litert(settings):
 def export_graph(settings):
     """Writes the ONNX or the OpenVINO model; prints its size, and the command to use it."""
     notes.write_line(f"converting to {settings.format}")
-    servable = checkpoint.load_servable(**settings.checkpoint_to_serve, remove_padding=False)
+    servable = checkpoint.load_servable(**settings.servable_options, remove_padding=False)
     files.at(settings.export_dir).make_dirs()
     if settings.format == "onnx":
         path = os.path.join(settings.export_dir, f"model{onnx.SUFFIX}")
@@ -114,6 +114,6 @@ def convert(settings, weights):
     """
     notes.write_line("converting to LiteRT, which takes a minute or two")
     servable = checkpoint.load_servable(
-        **settings.checkpoint_to_serve | {"static_length": True, "layer": "litert"}
+        **settings.servable_options | {"static_length": True, "layer": "litert"}
     )
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)

@@ -104,7 +104,7 @@ def open_model(settings):
     settings.check_kind()
     from bert_tf.serving.checkpoint import load_model
 
-    return load_model(**settings.checkpoint_to_serve)
+    return load_model(**settings.servable_options)
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ class ServingSettings(ModelJobSettings):
         return self.label.read_labels() if self.label else ()
 
     @property
-    def checkpoint_to_serve(self):
+    def servable_options(self):
         """Arguments of `bert_tf.serving.checkpoint.load_servable`, a dict, once resolved."""
         argument, directory = next(iter(self.model_files.directories.items()))
         values = self.values()
@@ -171,7 +171,7 @@ class AnyModelSettings(CandidateSettings):
         return _Location(name, path, is_exported)
 
     @property
-    def checkpoint(self):
+    def model_path(self):
         """See ModelJobSettings."""
         location = self._location
         return None if location.is_export else (location.setting, location.path)

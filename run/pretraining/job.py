@@ -122,7 +122,7 @@ def start(settings, strategy, techniques=()):
     Raises:
       InputError: If there is nothing to train, and no trained model to evaluate.
     """
-    checkpoint = settings.model.init_checkpoint
+    model_path = settings.model.init_checkpoint
     config = settings.model.config
     objective = settings.objective_spec
 
@@ -142,11 +142,11 @@ def start(settings, strategy, techniques=()):
         make_model,
         loss,
         techniques,
-        init_checkpoint=checkpoint,
+        init_checkpoint=model_path,
         num_steps=settings.num_train_steps if settings.do_train else None,
         num_warmup_steps=settings.num_warmup_steps,
     )
-    if not run.step and not checkpoint and not settings.do_train:
+    if not run.step and not model_path and not settings.do_train:
         raise InputError(
             "contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
             "output_dir",
@@ -157,11 +157,11 @@ def start(settings, strategy, techniques=()):
             raise InputError(
                 f"cannot be evaluated, since it lacks {', '.join(lacking)}; set `do_train`",
                 "init_checkpoint",
-                checkpoint,
+                model_path,
             )
         heads = dict.fromkeys(name.removeprefix(HEADS).partition("/")[0] for name in lacking)
         notes.tell(
-            f"{checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start with "
+            f"{model_path} lacks heads of pre-training ({', '.join(heads)}), which start with "
             "random weights"
         )
     return run

@@ -41,7 +41,7 @@ def test_all_formats_have_one_embedding(toy_checkpoints, toy_tokenizer, tmp_path
     path = str(toy_checkpoints / "encoder")
     expected = compute_expected(toy_tokenizer, pooling or "mean")
     requested = {"sentence_pooling": pooling} if pooling else {}
-    options = resolve_checkpoint(path, **OPTIONS, **requested, task="encoder").checkpoint_to_serve
+    options = resolve_checkpoint(path, **OPTIONS, **requested, task="encoder").servable_options
     exported, _ = saved_model.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
     lite = tmp_path / "model.tflite"
     servable = checkpoint.load_servable(**options | {"static_length": True, "layer": "litert"})

@@ -106,7 +106,7 @@ def test_exports(written, tmp_path, pooling):
         pooling, ["models.Transformer", "models.Pooling", "models.Normalize"], {"max_seq_length": 6}
     )
     expected = bert_tf.load(folder).encode(TEXTS[:1] + TEXTS[2:])
-    options = resolve_checkpoint(folder).checkpoint_to_serve
+    options = resolve_checkpoint(folder).servable_options
     path, _ = saved_model.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
     signature = tf.saved_model.load(path).signatures["serving_default"]
     np.testing.assert_allclose(

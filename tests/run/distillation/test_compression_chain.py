@@ -76,8 +76,7 @@ def folder(tmp_path_factory, reference):
 
 def test_the_int8_file_has_the_loss_of_its_training(folder):
     servable = checkpoint.load_servable(
-        **resolve_checkpoint("int8").checkpoint_to_serve
-        | {"static_length": True, "layer": "litert"}
+        **resolve_checkpoint("int8").servable_options | {"static_length": True, "layer": "litert"}
     )
     (folder / "int8.tflite").write_bytes(
         litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,))

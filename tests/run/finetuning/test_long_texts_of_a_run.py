@@ -90,7 +90,7 @@ def test_a_run_and_its_export(here, capsys):
     tune("killed", do_train=True)
     assert_same_tensors("killed", "run")
 
-    servable = checkpoint.load_servable(**resolve_checkpoint("run").checkpoint_to_serve)
+    servable = checkpoint.load_servable(**resolve_checkpoint("run").servable_options)
     answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))
     probabilities = np.loadtxt(here / "run" / "test_results.tsv")
     np.testing.assert_allclose(answers["probabilities"], probabilities, atol=1e-5)
@@ -104,7 +104,7 @@ def test_a_run_and_its_export(here, capsys):
     ):
         litert.convert(
             checkpoint.load_servable(
-                **resolve_checkpoint("run").checkpoint_to_serve | {"static_length": True}
+                **resolve_checkpoint("run").servable_options | {"static_length": True}
             )
         )
 
