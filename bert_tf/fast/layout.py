@@ -11,7 +11,7 @@ import math
 
 import tensorflow as tf
 
-from bert_tf.fast.dropout import draw, hash_words
+from bert_tf.fast.dropout import create_drop, hash_words
 
 
 class Layout:
@@ -44,16 +44,16 @@ class Layout:
         """Converts x [T, W] to [B * S, W] for attention."""
         return x
 
-    def draw(self, rate, shape, seed):
-        """Draws a Drop for a tensor of `shape`, int [rank], with seed int [2]."""
-        return draw(rate, shape, seed)
+    def create_drop(self, rate, shape, seed):
+        """Creates a Drop for a tensor of `shape`, int [rank], with seed int [2]."""
+        return create_drop(rate, shape, seed)
 
-    def draw_rows(self, rate, shape, seed):
-        """Draws a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2]."""
-        return self.draw(rate, shape, seed)
+    def create_row_drop(self, rate, shape, seed):
+        """Creates a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2]."""
+        return self.create_drop(rate, shape, seed)
 
-    def draw_outputs(self, x, at, rate, seed):
-        """Draws a Drop for the outputs of a layer.
+    def create_output_drop(self, x, at, rate, seed):
+        """Creates a Drop for the outputs of a layer.
 
         Args:
           x: Tensor of the outputs' shape, [T, W] or [B * P, W].
@@ -63,8 +63,8 @@ class Layout:
           seed: int [2].
         """
         if at is None:
-            return self.draw_rows(rate, tf.shape(x), seed)
-        drop = self.draw_rows(rate, tf.stack([self.num_rows, x.shape[-1]]), seed)
+            return self.create_row_drop(rate, tf.shape(x), seed)
+        drop = self.create_row_drop(rate, tf.stack([self.num_rows, x.shape[-1]]), seed)
         return drop.select(lambda keep: self.take(keep, at))
 
     @property
@@ -98,20 +98,20 @@ class SequenceLayout(Layout):
         """Returns x [B, S, W] unchanged."""
         return x
 
-    def draw(self, rate, shape, seed):
-        """Draws a Drop for a tensor of `shape`, int [rank], with seed int [2].
+    def create_drop(self, rate, shape, seed):
+        """Creates a Drop for a tensor of `shape`, int [rank], with seed int [2].
 
         XLA fuses the hash into its users, and writes random bits only for rows and columns.
         """
-        return draw(rate, shape, seed, draw_words=hash_words)
+        return create_drop(rate, shape, seed, draw_words=hash_words)
 
-    def draw_outputs(self, x, at, rate, seed):
-        """Draws a Drop for the outputs of a layer; with `at`, it draws only for these.
+    def create_output_drop(self, x, at, rate, seed):
+        """Creates a Drop for the outputs of a layer; with `at`, only for these.
 
         XLA has to write a drop from which it gathers.
         """
         del at
-        return self.draw_rows(rate, tf.shape(x), seed)
+        return self.create_row_drop(rate, tf.shape(x), seed)
 
     def take(self, x, at):
         """Selects the positions `at`, int32 [B, P], of x [B, S, W], and returns [B * P, W]."""
@@ -168,15 +168,15 @@ class UnpaddedLayout(Layout):
         """T, int32 scalar."""
         return tf.size(self._rows)
 
-    def draw_rows(self, rate, shape, seed):
-        """Draws a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2].
+    def create_row_drop(self, rate, shape, seed):
+        """Creates a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2].
 
         It draws only for the tokens, so that the padding computed with them does not change the
         draws.
         """
         if self.num_tokens is None:
-            return super().draw_rows(rate, shape, seed)
-        drop = self.draw(rate, tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
+            return super().create_row_drop(rate, shape, seed)
+        drop = self.create_drop(rate, tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
         padding = [[0, shape[0] - self.num_tokens]] + [[0, 0]] * (shape.shape[0] - 1)
         return drop.select(lambda keep: tf.pad(keep, padding, constant_values=True))
 

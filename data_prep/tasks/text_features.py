@@ -144,7 +144,7 @@ def describe_truncated(rows, lengths, is_pair, max_seq_length):
 
 
 def _iterate_batches(num_rows):
-    """Yields the slices of the rows of batches, and draws a progress bar."""
+    """Yields the slices of the rows of batches, and shows a progress bar."""
     with tqdm(total=num_rows, desc="tokenizing", unit="row") as progress:
         for start in range(0, num_rows, ROWS_AT_A_TIME):
             yield slice(start, start + ROWS_AT_A_TIME)

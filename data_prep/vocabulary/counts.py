@@ -53,7 +53,7 @@ class BlockCounts(NamedTuple):
 
 
 def count_words(paths, settings):
-    """Counts the words and characters of text files, and draws a progress bar on standard error.
+    """Counts the words and characters of text files, and shows a progress bar on standard error.
 
     Memory is bounded by MAX_DISTINCT_WORDS and by the blocks in flight, not by the size of the
     text. If the distinct words exceed the limit, the rarest are dropped until half the limit

@@ -40,7 +40,7 @@ def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progre
       vocab_size: int. Number of entries.
       min_count: int. Minimum number of occurrences of the words, tokens, and characters to include.
       num_unused: int. Number of [unusedN] entries.
-      show_progress: bool. Whether the learner draws a progress bar on standard error.
+      show_progress: bool. Whether the learner shows a progress bar on standard error.
 
     Returns:
       List of `vocab_size` distinct str.

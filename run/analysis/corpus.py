@@ -224,12 +224,12 @@ def _write(folder, heads, measures, dependencies):
         ],
     )
     _write_numbers(folder, heads, measures, dependencies)
-    _draw_measures(folder, heads, measures)
+    _plot_measures(folder, heads, measures)
     relations = dependencies.find_best(heads) if dependencies else []
     if not relations:
         return
     _write_table(folder, "relations.tsv", relations)
-    _draw_relations(folder, relations)
+    _plot_relations(folder, relations)
     rows = [
         [
             row["relation"],
@@ -277,7 +277,7 @@ def _write_importance(folder, by_head, curve, metric):
     """Writes, plots, and prints the results of `_measure_curve`."""
     _write_table(folder, "importance.tsv", by_head)
     _write_table(folder, "curve.tsv", curve)
-    _draw_curve(folder, curve, metric)
+    _plot_curve(folder, curve, metric)
     for name in list(curve[0])[1:]:
         print(
             f"{metric}, heads pruned by {name}: "
@@ -324,7 +324,7 @@ def _write_numbers(folder, heads, measures, dependencies):
         np.savez(file, **arrays)
 
 
-def _draw_measures(folder, heads, values):
+def _plot_measures(folder, heads, values):
     """Plots one panel per measure with one cell per head. `values`: float64 [K, M]."""
     shown = [
         index for index in range(len(behaviors.MEASURES)) if not np.isnan(values[:, index]).all()
@@ -359,7 +359,7 @@ def _choose_directions(relations, most):
     ]
 
 
-def _draw_relations(folder, relations):
+def _plot_relations(folder, relations):
     """Plots the best head and the best offset for the most frequent relations.
 
     See Dependencies.find_best.
@@ -391,7 +391,7 @@ def _draw_relations(folder, relations):
     plots.save_figure(figure, os.path.join(folder, "relations.png"))
 
 
-def _draw_curve(folder, curve, metric):
+def _plot_curve(folder, curve, metric):
     """Plots the score by number of pruned heads. `curve`: See `_measure_curve`."""
     counts, by_importance, *others = zip(*(point.values() for point in curve), strict=True)
     figure = plots.create_figure(figsize=(8, 5), layout="constrained")

@@ -103,12 +103,12 @@ def _write(settings, train, dev, result, control):
         with new_file(os.path.join(settings.output_dir, name)) as file:
             file.write(content)
     plots.save_figure(
-        _draw(result, control, majority), os.path.join(settings.output_dir, "probes.png")
+        _plot(result, control, majority), os.path.join(settings.output_dir, "probes.png")
     )
     print(text, end="")
 
 
-def _draw(result, control, majority):
+def _plot(result, control, majority):
     """Plots accuracy by layer, with the control task's, and the weights of the mix."""
     figure = plots.create_figure(figsize=(7, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))

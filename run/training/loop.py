@@ -236,7 +236,7 @@ class Run:
             progress.announce_start(self.folder, self.step, self.num_steps)
             results = self._train_to_end(schedule, evaluations, run_logs)
             reason = evaluations.explain_early_stop(self.step)
-        run_logs.draw_curves()  # A run that was killed at its end may not have drawn them.
+        run_logs.plot_curves()  # A run that was killed at its end may not have plotted them.
         if reason:
             print(f"{self.folder}: {reason}")
         return results
