@@ -57,8 +57,10 @@ class AblationSettings(StepSettings):
     parts: tuple[str, ...] = setting(
         ("length_groups", "recompute", "dynamic_masking", "input_hosts"), "Features to measure."
     )
-    input_batch_size: int = setting(256, "Batch size for reading records, over all hosts.", lower=1)
-    records: int = setting(20_000, "Number of records, which a turn reads once.", lower=1)
+    input_batch_size: int = setting(
+        256, "Batch size for reading records, over all hosts.", min_value=1
+    )
+    records: int = setting(20_000, "Number of records, which a turn reads once.", min_value=1)
 
     def check(self):
         for part in self.parts:

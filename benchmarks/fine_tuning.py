@@ -61,13 +61,13 @@ class FineTuningSettings(Settings):
     )
     dtypes: tuple[str, ...] = setting(("float32", "bfloat16"), "Types of the computations.")
     num_train_rows: int = setting(
-        8000, "Maximum number of training rows: the first rows of the file.", lower=1
+        8000, "Maximum number of training rows: the first rows of the file.", min_value=1
     )
-    num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0)
-    train_batch_size: int = setting(32, "Batch size.", lower=1)
-    learning_rate: float = setting(5e-5, "Peak learning rate.", lower=0)
+    num_train_epochs: float = setting(3.0, "Number of training epochs.", min_value=0)
+    train_batch_size: int = setting(32, "Batch size.", min_value=1)
+    learning_rate: float = setting(5e-5, "Peak learning rate.", min_value=0)
     max_seq_length: int = setting(
-        128, "Maximum length in tokens. Only KerasHub pads to it.", lower=8
+        128, "Maximum length in tokens. Only KerasHub pads to it.", min_value=8
     )
     random_seed: int = setting(12345, "Seed of each run.")
 

@@ -50,9 +50,9 @@ class RequestSettings(Settings):
     max_seq_length: int = setting(
         128,
         "Length in tokens to which texts are truncated, and to which the peer pads them.",
-        lower=4,
+        min_value=4,
     )
-    sentences: tuple[int, ...] = setting((1, 32), "Number of sentences in a request.", lower=1)
+    sentences: tuple[int, ...] = setting((1, 32), "Number of sentences in a request.", min_value=1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -33,7 +33,7 @@ class VocabularySettings(measurements.BenchmarkSettings):
         "Text file in UTF-8. Defaults to CPython's documentation topics.",
         role=roles.INPUT_FILE,
     )
-    vocab_sizes: tuple[int, ...] = setting((4000,), "Vocabulary sizes to learn.", lower=1)
+    vocab_sizes: tuple[int, ...] = setting((4000,), "Vocabulary sizes to learn.", min_value=1)
 
 
 COMMAND = script.Command(VocabularySettings(), __name__)

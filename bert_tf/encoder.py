@@ -283,15 +283,15 @@ def _check_values(features, config):
       config: BertConfig of the model.
     """
     length = features["input_ids"].shape[1]
-    longest = config.max_position_embeddings
-    if length is not None and length > longest:
+    max_length = config.max_position_embeddings
+    if length is not None and length > max_length:
         raise InputError(
-            f"the sequence length, {length}, is greater than max_position_embeddings, {longest}"
+            f"the sequence length, {length}, is greater than max_position_embeddings, {max_length}"
         )
     if not tf.executing_eagerly():
         return
-    for name, limit in (("input_ids", config.vocab_size), ("segment_ids", config.type_vocab_size)):
+    for name, size in (("input_ids", config.vocab_size), ("segment_ids", config.type_vocab_size)):
         ids = features[name]
-        invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= limit)) if limit else ()
+        invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= size)) if size else ()
         if len(invalid):
-            raise InputError(f"{name} must be from 0 to {limit - 1}, but contain {int(invalid[0])}")
+            raise InputError(f"{name} must be from 0 to {size - 1}, but contain {int(invalid[0])}")

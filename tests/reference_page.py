@@ -227,7 +227,7 @@ def describe_type(field):
         words += ", repeatable" if metadata["repeated"] else "s, comma-separated"
     bounds = [
         f"{word} {metadata[name]:,}"
-        for name, word in (("lower", "at least"), ("upper", "at most"))
+        for name, word in (("min_value", "at least"), ("max_value", "at most"))
         if metadata[name] is not None
     ]
     return ", ".join([words, *bounds])

@@ -43,10 +43,10 @@ class CompileSettings(Settings):
     bert_config_file: str = setting(
         "base", "bert_config.json of the model, or the name of a published size."
     )
-    batch_size: int = setting(32, "Batch size of one chip.", lower=1)
-    max_seq_length: int = setting(128, "Sequence length in tokens.", lower=4)
+    batch_size: int = setting(32, "Batch size of one chip.", min_value=1)
+    max_seq_length: int = setting(128, "Sequence length in tokens.", min_value=4)
     max_predictions_per_seq: int = setting(
-        20, "Maximum number of masked tokens per sequence.", lower=1
+        20, "Maximum number of masked tokens per sequence.", min_value=1
     )
     optimizer: str = setting("adamw", "Optimizer.", choices=("adamw", "lamb"))
     recompute_activations: bool = setting(False, "Recompute activations in the backward pass.")

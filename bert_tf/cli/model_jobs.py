@@ -47,6 +47,6 @@ class ModelJobSettings(Settings):
         return None
 
     @property
-    def longest_sequence(self):
+    def max_sequence_length(self):
         """Number of positions that the model requires."""
         return self.values().get("max_seq_length") or 1

@@ -198,7 +198,7 @@ def _add_config(settings, sources, explicit, model_files):
                 "max_seq_length": length,
             }
         )
-    _check_length(settings.longest_sequence, config, config_file)
+    _check_length(settings.max_sequence_length, config, config_file)
     return settings
 
 
@@ -295,30 +295,30 @@ def get_value_sources(settings):
     return sources
 
 
-def read_config(bert_config_file, longest_sequence=0):
+def read_config(bert_config_file, max_sequence_length=0):
     """Returns the BertConfig of a file or a published size.
 
     Raises:
       InputError: If the file does not exist or is not a config, or if the model has fewer than
-        `longest_sequence` positions.
+        `max_sequence_length` positions.
     """
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
     else:
         paths.check_file("bert_config_file", bert_config_file)
         config = read_config_file(bert_config_file)
-    _check_length(longest_sequence, config, bert_config_file)
+    _check_length(max_sequence_length, config, bert_config_file)
     return config
 
 
-def _check_length(longest_sequence, config, bert_config_file):
+def _check_length(max_sequence_length, config, bert_config_file):
     """Raises InputError if a BertConfig has fewer positions than a sequence."""
-    limit = config.max_position_embeddings
-    if longest_sequence > limit:
+    max_length = config.max_position_embeddings
+    if max_sequence_length > max_length:
         raise InputError(
-            f"must be at most {limit} (max_position_embeddings of {bert_config_file})",
+            f"must be at most {max_length} (max_position_embeddings of {bert_config_file})",
             "max_seq_length",
-            longest_sequence,
+            max_sequence_length,
         )
 
 

@@ -172,7 +172,7 @@ def detect_kind(directory, config):
 def _check_top_k(metadata, vocab_size):
     """Raises InputError if a model has fewer tokens or answers than `metadata.top_k`."""
     is_masked_lm = metadata.kind == MaskedLM.name
-    limit = vocab_size if is_masked_lm else MAX_ANSWERS
-    if metadata.top_k and metadata.top_k > limit:
+    max_top_k = vocab_size if is_masked_lm else MAX_ANSWERS
+    if metadata.top_k and metadata.top_k > max_top_k:
         reason = ", the size of the vocabulary" if is_masked_lm else ""
-        raise InputError(f"must be at most {limit}{reason}", "top_k", metadata.top_k)
+        raise InputError(f"must be at most {max_top_k}{reason}", "top_k", metadata.top_k)

@@ -166,15 +166,15 @@ def _load_checkpoint(
     for name, value in requested.items():
         if name not in (*KINDS[kind].fields, *task_metadata.SHARED_FIELDS):
             raise InputError(f"has no effect on models of kind {kind}; omit it", name, value)
-    limit = config.max_position_embeddings
+    max_length = config.max_position_embeddings
     if KINDS[kind].is_fine_tuned:
-        limit = min(limit, task_metadata.DEFAULTS["max_seq_length"])
+        max_length = min(max_length, task_metadata.DEFAULTS["max_seq_length"])
     casing = {"do_lower_case": tokenizer.do_lower_case, "strip_accents": tokenizer.strip_accents}
     if requested.get("do_lower_case") not in (None, tokenizer.do_lower_case):
         del casing["strip_accents"]
     defaults = {name: value for name, value in casing.items() if value is not None}
     metadata = task_metadata.resolve(
-        stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}"
+        stored, kind, requested, {"max_seq_length": max_length, **defaults}, f"`path`={path}"
     )
     return load_model(
         directory, metadata=metadata, config=config, vocab_file=vocab_file, argument="path"

@@ -275,7 +275,7 @@ def check_features(features, config):
     wrong predictions.
     """
     ids = features["input_ids"]
-    limits = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
+    bounds = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
     checks = [
         check(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
         check(
@@ -284,12 +284,12 @@ def check_features(features, config):
             f"{config.max_position_embeddings}",
         ),
     ]
-    for name, limit in limits.items():
+    for name, bound in bounds.items():
         value = features[name]
         checks += [
             check(tf.shape(value) == tf.shape(ids), f"{name} must have the shape of input_ids"),
             check(value >= 0, f"{name} must not be negative"),
-            check(value < limit, f"{name} must be below {limit}"),
+            check(value < bound, f"{name} must be below {bound}"),
         ]
     return {name: tf.cast(value, tf.int32) for name, value in after(checks, features).items()}
 

@@ -132,7 +132,7 @@ class PlainTokenizer:
         )
         self._lower_case = bool(lower_case)
         self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
-        self._longest = max(map(len, vocabulary))
+        self._max_entry_length = max(map(len, vocabulary))
         self._ids_of_chunk = functools.lru_cache(CACHED_IDS)(self._tokenize_chunk)
         contents = index_contents(added_tokens, self._normalize_to_find)
         self._in_text = TokenFinder(contents[False], is_word_character)
@@ -300,7 +300,7 @@ class PlainTokenizer:
         start = 0
         while start < len(word):
             prefix = SUFFIX_INDICATOR if start else ""
-            for end in range(min(len(word), start + self._longest), start, -1):
+            for end in range(min(len(word), start + self._max_entry_length), start, -1):
                 id_ = self._ids.get(prefix + word[start:end])
                 if id_ is not None:
                     break

@@ -200,8 +200,8 @@ def load_tokenizer(vocab_file, lower_case, strip_accents, run):
 
 def check_documents(num_documents, shard, settings):
     """Raises InputError if the text of a shard has fewer documents than the objective requires."""
-    fewest = settings.instances.objective_spec.fewest_documents
-    if num_documents >= fewest:
+    min_documents = settings.instances.objective_spec.min_documents
+    if num_documents >= min_documents:
         return
     requirement = (
         "random next sentences require at least two documents; only blank lines separate "
@@ -209,7 +209,7 @@ def check_documents(num_documents, shard, settings):
     )
     if shard.of > 1:
         documents = ("no document", "one document")[num_documents]
-        reason = f"{requirement}; " if fewest > 1 else ""
+        reason = f"{requirement}; " if min_documents > 1 else ""
         raise InputError(
             f"shard {shard.number + 1} of {shard.of}, from byte {shard.text[0].start:,} of "
             f"{shard.text[0].path}, would contain {documents}; {reason}{parts.FEWER_SHARDS}"

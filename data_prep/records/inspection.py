@@ -136,16 +136,16 @@ class _Layout:
         for name, numbers in values.items():
             if name != "label_ids" and min(numbers, default=0) < 0:
                 raise InputError(f"{where}: {name} contains {min(numbers)}; must not be negative")
-        limits = {"masked_lm_positions": (self._lengths["input_ids"], "the length of the record")}
+        bounds = {"masked_lm_positions": (self._lengths["input_ids"], "the length of the record")}
         if vocabulary:
             advice = "set the vocabulary that the records were created with"
-            limit = (len(vocabulary), f"the size of `vocab_file`; {advice}")
-            limits |= {"input_ids": limit, "masked_lm_ids": limit}
-        for name, (limit, meaning) in limits.items():
+            bound = (len(vocabulary), f"the size of `vocab_file`; {advice}")
+            bounds |= {"input_ids": bound, "masked_lm_ids": bound}
+        for name, (bound, meaning) in bounds.items():
             largest = max(values.get(name, ()), default=0)
-            if largest >= limit:
+            if largest >= bound:
                 raise InputError(
-                    f"{where}: {name} contains {largest}; must be less than {limit:,}, {meaning}"
+                    f"{where}: {name} contains {largest}; must be less than {bound:,}, {meaning}"
                 )
         return values
 

@@ -61,8 +61,8 @@ class ClassifierFileSettings(TaskSettings):
     dev_fraction: float = setting(
         0.1,
         "With --data_file: fraction of the rows of each label for development.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
         rules=[Needs("data_file")],
     )
     data_dir: str | None = setting(
@@ -157,13 +157,13 @@ class ClassifierSettings(ColumnSettings, ClassifierFileSettings):
         "their logits, in training and in serving; 8, for example. The windows of a text are in "
         "memory together. For pairs, this applies to the second text. By default, texts are "
         "truncated, as in the original BERT.",
-        lower=1,
+        min_value=1,
     )
     window_stride: int | None = setting(
         None,
         "With --max_windows: tokens between the starts of two windows of a text. Defaults to half "
         "of --max_seq_length.",
-        lower=1,
+        min_value=1,
         rules=[Needs("max_windows")],
         rare=True,
     )

@@ -47,16 +47,16 @@ class QuestionSettings(Settings):
     """
 
     doc_stride: int = setting(
-        128, "Tokens between the starts of two windows of a long context.", lower=1
+        128, "Tokens between the starts of two windows of a long context.", min_value=1
     )
     max_query_length: int = setting(
         64,
         "Maximum length of a question in tokens; longer questions are truncated. Less than "
         "--max_seq_length - 3.",
-        lower=1,
+        min_value=1,
     )
     max_answer_length: int = setting(
-        30, "Maximum length of an answer in tokens.", lower=1, changeable=True
+        30, "Maximum length of an answer in tokens.", min_value=1, changeable=True
     )
     version_2_with_negative: bool = setting(
         False, "Allow questions without an answer, as in SQuAD 2.0; their answer is ''."
@@ -81,7 +81,7 @@ class SpanLabelerSettings(QuestionSettings, SquadFileSettings):
         20,
         "Number of starts and ends to try in each window, and of answers per question in "
         "nbest_predictions.json.",
-        lower=1,
+        min_value=1,
         changeable=True,
         rare=True,
     )

@@ -191,6 +191,6 @@ def hits(attention, heads):
       bool [2, B, N, W], by DIRECTIONS: whether they are equal; False without a head.
     """
     others = tf.linalg.set_diag(attention, -tf.ones(tf.shape(attention)[:-1]))
-    most_from = tf.argmax(others, axis=-1, output_type=tf.int32)  # [B, N, W]
-    most_to = tf.argmax(others, axis=-2, output_type=tf.int32)
-    return tf.stack([most_from, most_to]) == heads[:, tf.newaxis]
+    strongest_from = tf.argmax(others, axis=-1, output_type=tf.int32)  # [B, N, W]
+    strongest_to = tf.argmax(others, axis=-2, output_type=tf.int32)
+    return tf.stack([strongest_from, strongest_to]) == heads[:, tf.newaxis]

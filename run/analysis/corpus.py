@@ -347,12 +347,12 @@ def _plot_measures(folder, heads, values):
     plots.save_figure(figure, os.path.join(folder, "measures.png"))
 
 
-def _choose_directions(relations, most):
+def _choose_directions(relations, max_relations):
     """Returns the better direction of each of the most frequent relations.
 
     The relations are from Dependencies.find_best.
     """
-    names = list(dict.fromkeys(row["relation"] for row in relations))[:most]
+    names = list(dict.fromkeys(row["relation"] for row in relations))[:max_relations]
     return [
         max((row for row in relations if row["relation"] == name), key=lambda row: row["accuracy"])
         for name in names

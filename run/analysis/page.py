@@ -17,7 +17,7 @@ from run.analysis.behaviors import MEASURES
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 SCRIPTS = ("data.js", "drawing.js", "main.js")
-LONGEST_TITLE = 60  # Characters.
+MAX_TITLE = 60  # Characters.
 DECIMALS = 4
 MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # JSON escapes.
 
@@ -115,7 +115,7 @@ def _to_page_values(each):
 
 def _format_title(each):
     text = " | ".join(each.texts)
-    shown = text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 1]}…"
+    shown = text if len(text) <= MAX_TITLE else f"{text[: MAX_TITLE - 1]}…"
     notes = [
         note
         for note in (each.question.source, each.part, "truncated" if each.was_cut else "")

@@ -177,9 +177,11 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
             num_read += len(rows)
             bar.update(len(rows))
     if not labels:
-        limit = f"`max_seq_length`={max_seq_length}"
+        setting_text = f"`max_seq_length`={max_seq_length}"
         raise InputError(
-            f"contains no sentence of at most {limit} tokens with labeled words", argument, path
+            f"contains no sentence of at most {setting_text} tokens with labeled words",
+            argument,
+            path,
         )
     if num_read < len(sentences):
         print(

@@ -169,15 +169,15 @@ def _align_tokens(tokenizer, sentences):
         )
 
 
-def _batches(lengths, batch_size, longest=None):
+def _batches(lengths, batch_size, max_length=None):
     """Yields positions, int [B], of similar lengths, and their maximum length.
 
-    Omits those over `longest`.
+    Omits those over `max_length`.
     """
     order = [
         index
         for index in np.argsort(lengths, kind="stable")
-        if longest is None or lengths[index] <= longest
+        if max_length is None or lengths[index] <= max_length
     ]
     while order:
         # Longest first, since the longest text determines the size of a batch.

@@ -67,8 +67,8 @@ class DistillationSettings(FineTuningSettings):
         "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its "
         "student layer, sampled at each step. Increases linearly to 1 in the first half of the "
         "steps. Requires equal hidden sizes, and excludes losses of inner layers.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
         rules=[
             *(NotWith(f"{name}_weight", advice=MIXED) for name in INNER),
             NotWith("recompute_activations"),
@@ -181,7 +181,7 @@ class GeneralSettings(PretrainingSettings):
         super().check_files()
         config = self.model.config
         teacher = self.teacher_config
-        check_sizes(self.losses, config, teacher, self.longest_sequence)
+        check_sizes(self.losses, config, teacher, self.max_sequence_length)
         if config.attention != teacher.attention:
             raise InputError(
                 f"has {teacher.attention} attention, but the student has {config.attention} "

@@ -211,10 +211,12 @@ def _make_rows(task, split, features):
         return {
             name: values for name, values in features.items() if name in ("input_mask", "label_ids")
         }
-    most = task.settings.tokenizer.max_seq_length
+    max_length = task.settings.tokenizer.max_seq_length
     sentences = task.data.examples(split).words
     lengths = [
-        min(most, len(words) - start) for words in sentences for start in range(0, len(words), most)
+        min(max_length, len(words) - start)
+        for words in sentences
+        for start in range(0, len(words), max_length)
     ]
     mask = np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]
     labels = np.full(mask.shape, word_features.IGNORED, np.int32)

@@ -117,13 +117,13 @@ class FeatureBasedSettings(ModelJobSettings):
         choices=(*COMBINATIONS, ALL),
     )
     lstm_width: int = setting(
-        768, "Hidden size of each layer of the BiLSTM, per direction.", lower=1
+        768, "Hidden size of each layer of the BiLSTM, per direction.", min_value=1
     )
     num_runs: int = setting(
         1,
         "Number of runs per choice of features, with seeds --random_seed, --random_seed + 1, "
         "..., in subdirectories. Reports means and standard deviations.",
-        lower=1,
+        min_value=1,
     )
     cache_dir: str | None = setting(
         None,

@@ -44,20 +44,20 @@ class TuningSettings(ScheduleSettings):
     outer_settings: ClassVar = ("do_eval",)
 
     predict_batch_size: int = setting(
-        8, "Batch size for prediction.", lower=1, changeable=True, rare=True
+        8, "Batch size for prediction.", min_value=1, changeable=True, rare=True
     )
     eval_steps: int | None = setting(
         None,
         "Number of training steps between evaluations. The weights with the best score go to "
         "OUTPUT_DIR/best, and are used to evaluate and predict.",
-        lower=1,
+        min_value=1,
         rules=[Needs("do_eval")],
         changeable=True,
     )
     early_stopping_evals: int | None = setting(
         None,
         "Number of evaluations without improvement after which to stop training.",
-        lower=1,
+        min_value=1,
         rules=[Needs("eval_steps")],
         changeable=True,
     )
@@ -66,7 +66,7 @@ class TuningSettings(ScheduleSettings):
         "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in "
         "OUTPUT_DIR/run_1, ... Reports means and standard deviations; predictions are from the "
         "best run.",
-        lower=1,
+        min_value=1,
         changeable=True,
     )
     group_by_length: bool = setting(
@@ -151,21 +151,21 @@ class FineTuningSettings(ActionSettings, ModelJobSettings):
     search_batch_sizes: tuple[int, ...] = setting(
         (16, 32),
         "With --search: values of --train_batch_size to try.",
-        lower=1,
+        min_value=1,
         rules=[Needs("search")],
         rare=True,
     )
     search_learning_rates: tuple[float, ...] = setting(
         (5e-5, 3e-5, 2e-5),
         "With --search: values of --learning_rate to try.",
-        lower=0,
+        min_value=0,
         rules=[Needs("search")],
         rare=True,
     )
     search_epochs: tuple[float, ...] = setting(
         (2.0, 3.0, 4.0),
         "With --search: values of --num_train_epochs to try.",
-        lower=0,
+        min_value=0,
         rules=[Needs("search")],
         rare=True,
     )

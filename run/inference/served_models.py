@@ -81,7 +81,9 @@ class ServingSettings(ModelJobSettings):
 class CandidateSettings(ServingSettings):
     """Base class of jobs that can give several answers."""
 
-    top_k: int = setting(5, "Number of candidates per [MASK], or of answers per question.", lower=1)
+    top_k: int = setting(
+        5, "Number of candidates per [MASK], or of answers per question.", min_value=1
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -87,14 +87,14 @@ def take_rows(arrays, rows, padding=Padding.DYNAMIC, share=WHOLE):
     return {name: _select_rows(values, rows, width, longest) for name, values in arrays.items()}
 
 
-def _select_rows(values, rows, width, longest):
+def _select_rows(values, rows, width, length):
     """Returns `rows` of an array or of StackedRows.
 
-    Arrays of input_mask's `width` are truncated to `longest`.
+    Arrays of input_mask's `width` are truncated to `length`.
     """
     if not isinstance(values, np.ndarray):
-        return values.read(rows, longest)
-    return values[rows][..., :longest] if _is_wide(values, width) else values[rows]
+        return values.read(rows, length)
+    return values[rows][..., :length] if _is_wide(values, width) else values[rows]
 
 
 def _is_wide(values, width):

@@ -240,8 +240,8 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     by_context = tf.RaggedTensor.from_value_rowids(
         tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows(), validate=False
     )
-    most_windows = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
-    scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), most_windows * pairs])
+    num_columns = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
+    scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), num_columns * pairs])
     scores, indices = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
     window = tf.minimum(indices // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
     window += by_context.row_starts()[:, tf.newaxis]  # [B, K]

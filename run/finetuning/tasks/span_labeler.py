@@ -265,8 +265,8 @@ def training_batches(path, features, num_records, batch_size, seed, *, first_ste
         )
         return tf.data.Dataset.from_tensor_slices((arrays, longest))
 
-    def truncate(batch, longest):
-        return _truncate_padding(batch, longest) if group_by_length else batch
+    def truncate(batch, length):
+        return _truncate_padding(batch, length) if group_by_length else batch
 
     first, skip = divmod(first_step, num_batches)
     data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()
@@ -285,8 +285,8 @@ def _count_tokens(serialized, features):
     return tf.reduce_sum(masks["input_mask"], axis=1)
 
 
-def _truncate_padding(batch, longest):
+def _truncate_padding(batch, length):
     """Truncates the arrays of a batch to its longest example, except for scalar features."""
     return {
-        name: array if array.shape[1] == 1 else array[:, :longest] for name, array in batch.items()
+        name: array if array.shape[1] == 1 else array[:, :length] for name, array in batch.items()
     }
