@@ -31,6 +31,7 @@ from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
+from bert_tf.features import FEATURES
 from bert_tf.models import BertClassifier
 from data_prep import records
 from data_prep.pretraining.instances import InstanceSettings, masking
@@ -84,7 +85,7 @@ def measure_length_groups(settings, results):
         settings.max_seq_length,
         token_fraction=models.MRPC_TOKENS,
     )
-    arrays = {name: features[name].numpy() for name in ("input_ids", "input_mask", "segment_ids")}
+    arrays = {name: features[name].numpy() for name in FEATURES}
     arrays["label_ids"] = features["next_sentence_labels"].numpy()[:, 0]
     turns = {}
     for remove_padding in (False, True):

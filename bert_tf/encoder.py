@@ -12,7 +12,6 @@ import tf_keras
 
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.features import find_last
 from bert_tf.keras_support.model import KerasModel
 from bert_tf.layers import (
     NO_SEEDS,
@@ -250,7 +249,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
           int32 [B, K], or [B, 1] if rows are not packed.
         """
         if self.is_causal:
-            return find_last(features["input_mask"], starts)
+            return _find_last(features["input_mask"], starts)
         return tf.zeros_like(features["input_ids"][:, :1]) if starts is None else starts
 
     def next_dropout_seed(self, training):
@@ -295,3 +294,26 @@ def _check_values(features, config):
         invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= size)) if size else ()
         if len(invalid):
             raise InputError(f"{name} must be from 0 to {size - 1}, but contain {int(invalid[0])}")
+
+
+def _find_last(sequences, starts):
+    """Returns the last position of each sequence.
+
+    Args:
+      sequences: int32 [B, S]. An input_mask, packed or not.
+      starts: int32 [B, K]. First position of each sequence; None if rows are not packed, so that
+        K is 1 and all begin at 0.
+
+    Returns:
+      int32 [B, K].
+    """
+    if starts is None:
+        starts = tf.zeros([tf.shape(sequences)[0], 1], tf.int32)
+    # A GPU slices int32 on the host, and has no maximum of them.
+    sequences = tf.cast(sequences, tf.float32)
+    # [B, K, S].
+    is_inside = (
+        sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]
+    )
+    positions = tf.cast(tf.range(tf.shape(sequences)[1]), tf.float32)
+    return tf.cast(tf.reduce_max(tf.where(is_inside, positions, 0.0), axis=-1), tf.int32)

@@ -19,6 +19,7 @@ import tempfile
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.serving import litert_metadata
 from bert_tf.serving.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets, quiet
 from bert_tf.serving.plain_model import PlainModel, check_can_be_plain
@@ -101,7 +102,6 @@ def _functions(servable, lengths, batch_sizes):
     """Returns a dict of signature name to concrete function."""
     import tensorflow as tf
 
-    from bert_tf.features import FEATURES
     from bert_tf.tasks.servable import trace
 
     functions = {}

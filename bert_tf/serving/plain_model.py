@@ -9,6 +9,7 @@ import threading
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.tasks import ANSWERS, KINDS
 from bert_tf.tokenization.plain import PlainTokenizer, Row
 
@@ -151,10 +152,7 @@ def group_by_length(lengths):
 
 def fill_features(rows, batch_size, length):
     """Returns the features of up to `batch_size` Rows, with padding: int32 [batch_size, length]."""
-    features = {
-        name: np.zeros([batch_size, length], np.int32)
-        for name in ("input_ids", "input_mask", "segment_ids")
-    }
+    features = {name: np.zeros([batch_size, length], np.int32) for name in FEATURES}
     for index, row in enumerate(rows):
         count = len(row.ids)
         features["input_ids"][index, :count] = row.ids

@@ -5,9 +5,10 @@ from typing import ClassVar
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization.model_inputs import FEATURES, join_texts, to_dense
+from bert_tf.tokenization.model_inputs import join_texts, to_dense
 
 EXAMPLE = "The quick brown fox jumps over [MASK] lazy dog."  # Each text of a warm-up request.
 

@@ -12,8 +12,6 @@ import tensorflow as tf
 
 from bert_tf.tokenization import ragged
 
-FEATURES = ("input_ids", "input_mask", "segment_ids")
-
 
 def join_texts(tokenizer, first, second=None, *, max_seq_length, static_length=False):
     """Joins rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP].

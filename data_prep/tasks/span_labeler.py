@@ -14,8 +14,9 @@ from bert_tf.cli.rules import Needs, NotWith, Required, any_of
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from data_prep.tasks import squad
-from data_prep.tasks.base import ID_FEATURES, TRAINS, TaskData, TaskSettings
+from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
 SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's records.
 
@@ -154,7 +155,7 @@ class SpanLabelerData(TaskData):
     def create_arrays(self, windows):
         """Returns the features of a list of squad.WindowFeatures, as `read` does."""
         arrays = squad.create_arrays(windows)
-        return {name: arrays[name] for name in ID_FEATURES}
+        return {name: arrays[name] for name in FEATURES}
 
     def write_records(self, path, tokenizer):
         """Writes the windows of the training examples, shuffled; returns their number.

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from bert_tf import tokenization
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 
 ROWS_AT_A_TIME = 1024
 
@@ -49,10 +50,7 @@ def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
       InputError: See `check_length`.
     """
     check_length(text_b is not None, max_seq_length)
-    features = {
-        name: np.zeros([len(text_a), max_seq_length], np.int32)
-        for name in ("input_ids", "input_mask", "segment_ids")
-    }
+    features = {name: np.zeros([len(text_a), max_seq_length], np.int32) for name in FEATURES}
     lengths = np.zeros(len(text_a), np.int64)
     for rows in _iterate_batches(len(text_a)):
         first = tokenizer.tokenize(text_a[rows])

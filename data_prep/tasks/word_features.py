@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from data_prep import tables
 from data_prep.datasets.conll import DOCUMENT_START
 
@@ -116,8 +117,7 @@ def _create_row(window, word_ids, labels):
 def _create_features(rows, tokenizer, max_seq_length):
     """Returns the features of rows of IDs and label IDs; see `convert_sentences_to_features`."""
     features = {
-        name: np.zeros([len(rows), max_seq_length], np.int32)
-        for name in ("input_ids", "input_mask", "segment_ids", "label_ids")
+        name: np.zeros([len(rows), max_seq_length], np.int32) for name in (*FEATURES, "label_ids")
     }
     features["label_ids"][:] = IGNORED
     for row, (row_ids, row_labels) in enumerate(rows):

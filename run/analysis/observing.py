@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints import ModelDirectory
+from bert_tf.features import FEATURES
 from bert_tf.serving.checkpoint import detect_kind, load_servable
 from bert_tf.tasks import KINDS, MaskedLM
-from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 from run.analysis import behaviors

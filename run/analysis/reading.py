@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.tokenization.model_inputs import FEATURES, join_texts
+from bert_tf.features import FEATURES
+from bert_tf.tokenization.model_inputs import join_texts
 from data_prep.datasets import conll
 from run.inference import request_files
 

@@ -14,6 +14,7 @@ import tensorflow as tf
 from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.fast import FastEncoder
+from bert_tf.features import FEATURES
 from run.feature_based.settings import EMBEDDINGS_FOLDER
 from run.training import strategies
 from run.training.prediction import Predictor
@@ -27,7 +28,6 @@ from run.training.stored_rows import (
 )
 
 DTYPE = np.dtype(np.float16)  # Half the memory, without an effect on classifiers.
-ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
 
 
 def compute(settings, strategy, split, features, positions, layers):
@@ -80,7 +80,7 @@ def compute(settings, strategy, split, features, positions, layers):
 def _describe(settings, features, positions, layers):
     """Returns the metadata of embeddings, a dict of JSON values. See `compute`."""
     data = hashlib.sha256()
-    for name in ENCODER_INPUTS:
+    for name in FEATURES:
         data.update(np.ascontiguousarray(features[name]).tobytes())
     data.update(positions.tobytes())
     return {

@@ -22,10 +22,10 @@ from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli import script
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError, rename_argument
+from bert_tf.features import FEATURES
 from bert_tf.serving import checkpoint, exports, loading, saved_model
 from bert_tf.tasks import KINDS
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
-from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import FineTunedSettings
 from run.finetuning.tasks import TASKS

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.files import replace_surrogates
 from bert_tf.tasks.span_labeler.decoding import find_fullest_windows, split_into_windows
 from data_prep import records
@@ -202,8 +203,7 @@ def create_arrays(features):
 def _pad(features):
     """Returns dict of the model's three inputs, int32 [B, S]."""
     arrays = {
-        name: np.zeros([len(features), features[0].max_seq_length], np.int32)
-        for name in ("input_ids", "input_mask", "segment_ids")
+        name: np.zeros([len(features), features[0].max_seq_length], np.int32) for name in FEATURES
     }
     for row, feature in enumerate(features):
         count = len(feature.token_ids)

@@ -3,8 +3,8 @@
 import pytest
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.tasks.metadata import TaskMetadata
-from data_prep.tasks.base import ID_FEATURES
 from data_prep.tasks.token_classifier import TokenClassifierData, TokenClassifierSettings
 
 
@@ -40,5 +40,5 @@ def test_a_file_without_labels(write, make_tokenizer):
     labeled = data.read("train", tokenizer)
     found = data.read_unlabeled(path, tokenizer)
     assert {name: values.tolist() for name, values in found.items()} == {
-        name: labeled[name].tolist() for name in ID_FEATURES
+        name: labeled[name].tolist() for name in FEATURES
     }
