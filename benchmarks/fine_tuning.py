@@ -24,6 +24,7 @@ from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.datasets import published, reader
+from run.training.results import RESULTS_FILE
 
 PEERS = {
     "Hugging Face on PyTorch": (("torch", "transformers"), "benchmarks.peers.torch_classifier"),
@@ -154,7 +155,7 @@ def run_ours(task, data, dtype, settings):
             raise InputError(
                 f"run.run_classifier failed: {process.stderr.strip().splitlines()[-1]}"
             )
-        results = files.read_text(os.path.join(output, "eval_results.txt"))
+        results = files.read_text(os.path.join(output, RESULTS_FILE))
     scores = dict(line.split(" = ") for line in results.splitlines())
     return minutes, float(scores["eval_accuracy"])
 

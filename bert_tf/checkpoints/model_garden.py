@@ -25,7 +25,7 @@ from bert_tf.checkpoints import original, saved_models
 from bert_tf.checkpoints.folder import Folder
 from bert_tf.checkpoints.huggingface_config import OWN_SETTINGS, reject_settings
 from bert_tf.checkpoints.model_garden_config import (
-    CONFIG_NAME,
+    PARAMS_NAME,
     SUFFIXES,
     get_casing,
     read_yaml,
@@ -110,8 +110,8 @@ class ModelGarden(Origin):
 
     def find_config(self, directory, folder):
         """Returns the path of a YAML file, or of a saved_model.pb, which shows the sizes."""
-        if folder.exists(CONFIG_NAME):
-            return folder.join(CONFIG_NAME)
+        if folder.exists(PARAMS_NAME):
+            return folder.join(PARAMS_NAME)
         if saved_models.is_encoder(directory, folder):
             return folder.join(saved_models.SAVED_MODEL_NAME)
         return None
@@ -131,7 +131,7 @@ class ModelGarden(Origin):
             if saved_models.is_encoder(directory, folder):
                 path = folder.join(saved_models.SAVED_MODEL_NAME)
                 yield Casing(saved_models.read_casing(path), None, path)
-        path = directory.find(CONFIG_NAME)
+        path = directory.find(PARAMS_NAME)
         if path:
             yield Casing(get_casing(directory.read(read_yaml, path)), None, path)
 

@@ -6,7 +6,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, name_file
 from bert_tf.files import read_text
 
-CONFIG_NAME = "params.yaml"
+PARAMS_NAME = "params.yaml"
 SUFFIXES = (".yaml", ".yml")
 
 # Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig.

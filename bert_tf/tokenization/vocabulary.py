@@ -11,6 +11,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 
 UNKNOWN = "[UNK]"
+VOCABULARY_NAME = "vocab.txt"
 SPECIAL_PIECES = ("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]")
 SUFFIX_INDICATOR = "##"
 

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep.binary_formats import PARQUET_START, check_is_text_format
-from data_prep.reading import add_path_to_errors
+from data_prep.reading import GZIP_START, add_path_to_errors
 
 STANDARD_INPUT = "-"
-GZIP_START = b"\x1f\x8b"
 SAMPLE_BYTES = 1 << 20  # Read first, to find the format of a file.
 
 

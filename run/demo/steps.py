@@ -13,15 +13,17 @@ import time
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.checkpoints.original import BERT_CONFIG_NAME
 from bert_tf.cli.tables import format_table
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from bert_tf.notes import write_line
 from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.vocabulary import VOCABULARY_NAME
 from data_prep import records
 from run.demo import topics
-from run.training.results import read_results
+from run.training.results import RESULTS_FILE, read_results
 
 # Marks a directory that an earlier demo created and this one may overwrite.
 MARKER = ".bert_tf_demo"
@@ -86,11 +88,11 @@ def prepare(folder):
         "data_prep.learn_vocab",
         folder,
         input_file="train.txt",
-        vocab_file="vocab.txt",
+        vocab_file=VOCABULARY_NAME,
         vocab_size=VOCAB_SIZE,
         num_unused=0,
     )
-    with open(os.path.join(folder, "bert_config.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(folder, BERT_CONFIG_NAME), "w", encoding="utf-8") as file:
         file.write(BertConfig(**BERT_CONFIG).to_json())
     announce("Sentence pairs with masked positions, as TFRecords")
     for part, dupe_factor in (("train", 40), ("held_out", 5)):
@@ -99,7 +101,7 @@ def prepare(folder):
             folder,
             input_file=f"{part}.txt",
             output_file=f"{part}.tfrecord",
-            vocab_file="vocab.txt",
+            vocab_file=VOCABULARY_NAME,
             max_seq_length=MAX_SEQ_LENGTH,
             max_predictions_per_seq=MAX_PREDICTIONS,
             dupe_factor=dupe_factor,
@@ -112,7 +114,7 @@ def pretrain(folder, num_train_steps):
     run_script(
         "run.run_pretraining",
         folder,
-        bert_config_file="bert_config.json",
+        bert_config_file=BERT_CONFIG_NAME,
         input_file="train.tfrecord",
         eval_input_file="held_out.tfrecord",
         output_dir="pretrained",
@@ -192,10 +194,12 @@ def report(folder, seconds):
 
     features = records.pretraining_features(MAX_SEQ_LENGTH, MAX_PREDICTIONS)
     held_out = path("held_out.tfrecord")
-    unigram = unigram_loss(BertTokenizer(path("vocab.txt")), path("train.txt"), held_out, features)
+    unigram = unigram_loss(
+        BertTokenizer(path(VOCABULARY_NAME)), path("train.txt"), held_out, features
+    )
     majority, label = majority_label(path("task", "train.tsv"), path("task", "dev.tsv"))
-    pretrained = read_results(path("pretrained", "eval_results.txt"))
-    classifier = read_results(path("classifier", "eval_results.txt"))
+    pretrained = read_results(path("pretrained", RESULTS_FILE))
+    classifier = read_results(path("classifier", RESULTS_FILE))
     announce(f"On held-out text, after {seconds / 60:.1f} minutes")
     rows = (
         (

@@ -26,8 +26,8 @@ from run.training import checkpoints, results, strategies
 from run.training.loop import lock_run
 from run.training.padding import Padding
 from run.training.prediction import Predictor
+from run.training.results import RESULTS_FILE
 
-RESULTS_FILE = "eval_results.txt"
 TABLE_FILE = "table.tsv"
 SETTINGS_FILE = "feature_based.json"
 DROPOUT = 0.3  # Rate for the inputs of each BiLSTM layer and of the last layer.

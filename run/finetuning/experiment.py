@@ -24,9 +24,9 @@ from run.training.evaluations import NO_EVALUATIONS, EvaluationPlan
 from run.training.loop import DivergedError, Run, open_run
 from run.training.padding import Padding
 from run.training.prediction import Predictor
+from run.training.results import RESULTS_FILE
 from run.training.schedule import Phase
 
-RESULTS_FILE = "eval_results.txt"
 # Attributes of a task that a resumed run must match. Lengths may change.
 FIXED_ATTRIBUTES = (
     "kind",

@@ -17,9 +17,8 @@ from run.pretraining.phases import get_phases
 from run.training import model_files, strategies
 from run.training.evaluations import NO_EVALUATIONS, EvaluationPlan
 from run.training.loop import lock_run, open_run
-from run.training.results import write_results
+from run.training.results import RESULTS_FILE, write_results
 
-RESULTS_FILE = "eval_results.txt"
 HEADS = "cls/"  # Prefix of the names of the variables that an evaluation requires.
 
 
