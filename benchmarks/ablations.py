@@ -26,7 +26,7 @@ from benchmarks import measurements, models
 from benchmarks.measurements import Results, StepSettings, time_turns
 from bert_tf import losses, optimization
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -78,7 +78,7 @@ def run(settings):
 
 def measure_length_groups(settings, results):
     """Measures fine-tuning with and without groups of similar lengths."""
-    config = read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_model_config(settings.bert_config_file, settings.max_seq_length)
     features = models.make_batch(
         config,
         50 * settings.train_batch_size,
@@ -157,7 +157,7 @@ class Peer:
     """
 
     def __init__(self, bert_config_file, batch_size, length, predictions, recompute):
-        config = read_config(bert_config_file, length)
+        config = read_model_config(bert_config_file, length)
         self._step = models.create_pretraining_step(
             FastEncoder(config, Fast(recompute=recompute)),
             models.make_batch(config, batch_size, length, predictions),

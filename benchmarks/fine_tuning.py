@@ -116,7 +116,7 @@ def copy_rows(folder, new_folder, split, count):
 
 def read_rows(task, folder, split):
     """Returns the LabeledTexts of a split."""
-    examples = reader.read_examples(published.DATASETS[task], folder, split)
+    examples = reader.read_split(published.DATASETS[task], folder, split)
     return LabeledTexts(
         list(examples.text_a),
         examples.text_b and list(examples.text_b),

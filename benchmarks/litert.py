@@ -19,7 +19,7 @@ from benchmarks import measurements, models
 from benchmarks.measurements import Results, time_turns
 from benchmarks.serving import RequestSettings, create_servable, measure_requests
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.fast import Fast
 from bert_tf.serving import litert
 from bert_tf.serving.buckets import LENGTHS, Buckets
@@ -42,7 +42,7 @@ COMMAND = script.Command(LiteRTSettings(batch_sizes=(1, 1, 8), lengths=(32, 128,
 def run(settings):
     """Converts the model and measures IDs and raw text; settings: LiteRTSettings."""
     max_length = max(*settings.lengths, settings.requests.max_seq_length)
-    config = read_config(settings.bert_config_file, max_length)
+    config = read_model_config(settings.bert_config_file, max_length)
     with tempfile.TemporaryDirectory() as folder, Results("litert", settings) as results:
         path = os.path.join(folder, "model.tflite")
         with open(path, "wb") as file:
@@ -68,7 +68,7 @@ def convert_model(config, settings, max_length):
         config, requests, Fast(layer="litert", last_where_read=True), static_length=True
     )
     lengths = {*settings.lengths, *filter(settings.requests.max_seq_length.__ge__, LENGTHS)}
-    return litert.convert(
+    return litert.convert_servable(
         servable, "int8", tuple(sorted(lengths)), tuple(sorted({1, 8, *settings.batch_sizes}))
     )
 

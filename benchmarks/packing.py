@@ -13,7 +13,7 @@ import tensorflow as tf
 from benchmarks import models
 from benchmarks.measurements import Results, StepSettings, time_turns
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.fast import FastEncoder
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import masking
@@ -29,7 +29,7 @@ COMMAND = script.Command(
 
 def run(settings):
     """Measures both steps; settings: StepSettings, per row."""
-    config = read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_model_config(settings.bert_config_file, settings.max_seq_length)
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config)
     lengths, packs = sample_packs(settings)
     sample = np.random.default_rng(2).permutation(len(packs))[: settings.train_batch_size]

@@ -16,7 +16,7 @@ import tempfile
 from benchmarks import exports, measurements, models
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.features import FEATURES
 from bert_tf.models import BertEncoder
 from bert_tf.tokenization import BertTokenizer
@@ -45,7 +45,7 @@ def run(settings):
     """Exports the model and measures each type and shape; settings: ShapeSettings."""
     tokenizer = BertTokenizer(measurements.VOCAB_FILE)
     config = dataclasses.replace(
-        read_config(settings.bert_config_file, max(settings.lengths)),
+        read_model_config(settings.bert_config_file, max(settings.lengths)),
         vocab_size=tokenizer.vocab_size,
     )
     with tempfile.TemporaryDirectory() as folder, Results("runtimes", settings) as results:

@@ -21,7 +21,7 @@ from official.nlp.modeling import models as garden_models
 from benchmarks import measurements, models, texts
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import roles, script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.models import BertClassifier
@@ -70,7 +70,7 @@ COMMAND = script.Command(ServingSettings(), __name__)
 
 def run(settings):
     """Exports both models and measures requests; settings: ServingSettings."""
-    config = read_config(settings.bert_config_file, settings.requests.max_seq_length)
+    config = read_model_config(settings.bert_config_file, settings.requests.max_seq_length)
     servable = create_servable(
         config, settings.requests, Fast(remove_padding=True, last_where_read=True)
     )

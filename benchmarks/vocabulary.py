@@ -88,7 +88,7 @@ def print_coverage(name, entries, words):
       words: Counter of held-out words.
     """
     known = set(entries)
-    lengths = {word: learner.count_tokens(word, known) for word in words}  # 0 for [UNK].
+    lengths = {word: learner.count_word_tokens(word, known) for word in words}  # 0 for [UNK].
     num_words = sum(words.values())
     num_tokens = sum(count * max(lengths[word], 1) for word, count in words.items())
     num_unknown = sum(count for word, count in words.items() if not lengths[word])

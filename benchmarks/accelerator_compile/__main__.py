@@ -23,7 +23,7 @@ import tensorflow as tf
 from benchmarks.accelerator_compile import compiler, steps
 from benchmarks.accelerator_compile.chips import CHIPS, GIB
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 
@@ -102,7 +102,7 @@ def compile_step(settings):
     # run.training.strategies does the same.
     tf.config.experimental.enable_tensor_float_32_execution(False)
     chip = CHIPS[settings.chip]
-    config = read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_model_config(settings.bert_config_file, settings.max_seq_length)
     module = compiler.lower(*steps.create_step(settings, config, chip.is_tpu), chip.is_tpu)
     try:
         executable = compiler.compile_module(module, settings.chip)

@@ -30,8 +30,8 @@ from bert_tf.checkpoints.huggingface_keys import (
 )
 from bert_tf.checkpoints.huggingface_task import generic_labels, get_task_settings, to_task
 from bert_tf.checkpoints.huggingface_tokenizer import (
-    check_config,
     check_special_tokens,
+    check_tokenizer_config,
     follows_file,
     read_config_casing,
     read_tokenizer_casing,
@@ -122,7 +122,7 @@ class HuggingFace(Origin):
             if config_path:
                 yield read_config_casing(config, config_path)
             return
-        check_config(config, config_path or path)
+        check_tokenizer_config(config, config_path or path)
         values = directory.read_json_object(path)
         model_path = directory.find(CONFIG_NAME)
         model = directory.read_json_object(model_path) if model_path else {}

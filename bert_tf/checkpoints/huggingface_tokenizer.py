@@ -69,7 +69,7 @@ def follows_file(config, model_config):
     return class_name in FILE_CLASSES if class_name else not model_config.get("model_type")
 
 
-def check_config(values, path):
+def check_tokenizer_config(values, path):
     """Raises InputError if this project does not support a tokenizer_config.json."""
     class_name = values.get("tokenizer_class")
     if class_name is not None and class_name not in TOKENIZER_CLASSES:
@@ -96,7 +96,7 @@ def read_config_casing(values, path):
     Raises:
       InputError: If this project does not support the tokenizer, with the path.
     """
-    check_config(values, path)
+    check_tokenizer_config(values, path)
     return get_casing(path, values)
 
 

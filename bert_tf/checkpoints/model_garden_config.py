@@ -35,13 +35,13 @@ GARDEN_ENCODERS = ("bert", "bert_v2")
 GARDEN_PATHS = ((), ("encoder",), ("model", "encoder"), ("task", "model", "encoder"))
 
 
-def get_casing(values):
+def get_garden_casing(values):
     """Returns the casing of the training texts in the values of a params.yaml; None if unknown."""
     casing = _get_nested(values, ("task", "train_data", "lower_case"))
     return casing if isinstance(casing, bool) else None
 
 
-def to_bert(values, path):
+def to_bert_config(values, path):
     """Converts the values of a params.yaml to BertConfig.
 
     Raises InputError with the path if this project does not support the model.

@@ -161,7 +161,7 @@ class PeftAdapter:
                     f"{self.path}: contains {name} of shape {list(value.shape)}, which {path} does "
                     "not have; set the base model of the adapter"
                 )
-        if self.digest and self.digest != compute_digest(tensors, self.updates):
+        if self.digest and self.digest != compute_tensor_digest(tensors, self.updates):
             raise InputError(f"{self.path}: was trained on weights other than those of {path}")
         for name, update in self.updates.items():
             merged[name] = tensors[name].map(
@@ -355,7 +355,7 @@ def _match_pattern(patterns, module, default):
     return default
 
 
-def compute_digest(tensors, names):
+def compute_tensor_digest(tensors, names):
     """Returns the SHA-256 of these canonical matrices, StoredTensors."""
     digest = hashlib.sha256()
     for name in sorted(names):
@@ -404,7 +404,10 @@ def write(folder, tensors, saved, *, kind, base):
     }
     content = to_bytes(
         {key: np.ascontiguousarray(value) for key, value in values.items()},
-        {"format": "pt", DIGEST: compute_digest(tensors, [f"{scope}/kernel" for scope in scopes])},
+        {
+            "format": "pt",
+            DIGEST: compute_tensor_digest(tensors, [f"{scope}/kernel" for scope in scopes]),
+        },
     )
     with new_files(folder) as unfinished:
         with open(os.path.join(unfinished, ADAPTER_CONFIG_NAME), "w", encoding="utf-8") as file:

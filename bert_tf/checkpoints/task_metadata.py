@@ -22,7 +22,7 @@ def keep(output_dir, metadata):
         file.write(metadata.to_json())
 
 
-def resolve(stored, kind, requested, defaults, subject):
+def resolve_metadata(stored, kind, requested, defaults, subject):
     """Returns the TaskMetadata with which a model is used for a kind of task.
 
     Args:

@@ -14,7 +14,7 @@ import typing
 
 from absl import flags
 
-from bert_tf.cli.rules import describe
+from bert_tf.cli.rules import describe_rules
 from bert_tf.cli.settings import Settings
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
@@ -35,7 +35,7 @@ def define(settings, only=None):
         field_types = typing.get_type_hints(type(group))
         for field in dataclasses.fields(group):
             if field.metadata and (only is None or field.name in only):
-                text = describe(field, group_needs.get(field.name), names)
+                text = describe_rules(field, group_needs.get(field.name), names)
                 flag_type = _remove_none(field_types[field.name])
                 _define(field, text, flag_type, getattr(group, field.name))
 

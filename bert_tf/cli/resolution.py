@@ -13,8 +13,7 @@ import dataclasses
 import os
 
 from bert_tf.checkpoints import task_metadata
-from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES
-from bert_tf.checkpoints.directory import read_config as read_config_file
+from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES, read_config_file
 from bert_tf.checkpoints.missing_paths import describe_download
 from bert_tf.checkpoints.tokenizers import (
     describe_vocabulary_difference,
@@ -82,7 +81,7 @@ def resolve(settings, explicit, model_files, announce):
     """
     _reject_replaced(settings, explicit)
     if not isinstance(settings, ModelJobSettings):
-        roles.check(settings)
+        roles.check_roles(settings)
         _check_files(settings)
         _announce_vocabulary(settings, frozenset(), model_files, announce)
         return settings
@@ -119,7 +118,7 @@ def _resolve_model_job(settings, explicit, model_files, announce):
         {name: value for name, value in settings.values().items() if name in explicit}
     )
     check_rules(settings)
-    roles.check(settings, without=ignored)
+    roles.check_roles(settings, without=ignored)
     settings = _add_config(settings, sources, explicit, model_files).add_dependent_values()
     _check_files(settings)
     _announce_vocabulary(settings, ignored, model_files, announce)
@@ -185,7 +184,7 @@ def _add_config(settings, sources, explicit, model_files):
     if name is None or any(getattr(group, "config", None) for group in settings.groups()):
         return settings
     config_file = settings.values()[name]
-    config = read_config(config_file)
+    config = read_model_config(config_file)
     settings = settings.replace_values({"config": config})
     if settings.serves and model_files.paths and "max_seq_length" not in explicit:
         stored = next(iter(model_files.task_metadata.values()), None)
@@ -258,7 +257,7 @@ def resolve_task_metadata(settings, explicit, model_files):
     if labels:
         requested["labels"] = labels
     defaults = {name: values[name] for name in names if values.get(name) is not None}
-    return task_metadata.resolve(stored, kind, requested, defaults, f"`{argument}`={path}")
+    return task_metadata.resolve_metadata(stored, kind, requested, defaults, f"`{argument}`={path}")
 
 
 def _announce_vocabulary(settings, ignored, model_files, announce):
@@ -295,7 +294,7 @@ def get_value_sources(settings):
     return sources
 
 
-def read_config(bert_config_file, max_sequence_length=0):
+def read_model_config(bert_config_file, max_sequence_length=0):
     """Returns the BertConfig of a file or a published size.
 
     Raises:
@@ -347,7 +346,11 @@ def resolve_values(sources, explicit, model_files, announce):
             # Explicit values are checked later, others are unused.
             with contextlib.suppress(InputError, OSError):
                 existing = getattr(model_files, attribute).get(main_argument)
-                if existing and source == CONFIG and read_config(path) != read_config(existing):
+                if (
+                    existing
+                    and source == CONFIG
+                    and read_model_config(path) != read_model_config(existing)
+                ):
                     announce(f"note: `{name}`={path} overrides {existing}")
                 if (
                     existing

@@ -52,7 +52,7 @@ class LiteRTModel(PlainModel):
         super().__init__(described, Buckets(path, num_threads))
 
 
-def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
+def convert_servable(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
     """Converts a Servable to a .tflite file.
 
     Args:

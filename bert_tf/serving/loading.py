@@ -173,7 +173,7 @@ def _load_checkpoint(
     if requested.get("do_lower_case") not in (None, tokenizer.do_lower_case):
         del casing["strip_accents"]
     defaults = {name: value for name, value in casing.items() if value is not None}
-    metadata = task_metadata.resolve(
+    metadata = task_metadata.resolve_metadata(
         stored, kind, requested, {"max_seq_length": max_length, **defaults}, f"`path`={path}"
     )
     return load_model(
@@ -196,7 +196,7 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     """
     directory = ModelDirectory.open(path)
     path = directory.path
-    model = open_file(path, argument) if exports.is_model_file(directory) else None
+    model = open_export_file(path, argument) if exports.is_model_file(directory) else None
     version = path if model else exports.find_latest_version(directory, argument)
     metadata = model.metadata if model else exports.read_metadata(directory, argument)
     if kind not in (None, metadata.kind):
@@ -221,7 +221,7 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     return LoadedModel(metadata, version, lambda texts: call_signature(signature, texts, metadata))
 
 
-def open_file(path, argument="model"):
+def open_export_file(path, argument="model"):
     """Opens a .tflite, .onnx, or .xml file, local or remote, as PlainModel.
 
     Raises InputError if it does not exist or is corrupted, or if its runtime is not installed.

@@ -218,7 +218,7 @@ class Servable:
         static = self.ids_shape[-1]
         if static:
             is_short = rows["input_ids"].row_lengths() <= static
-            rows = after([check(is_short, f"an example is longer than {static}")], rows)
+            rows = after([check_condition(is_short, f"an example is longer than {static}")], rows)
         return {name: to_dense(value, 0, static) for name, value in rows.items()}
 
     def example_features(self):
@@ -238,13 +238,13 @@ def parse_rows(serialized):
     )
     lengths = parsed["input_ids"].row_lengths()
     checks = [
-        check(
+        check_condition(
             parsed[name].row_lengths() == tf.cast(lengths, parsed[name].row_splits.dtype),
             f"{name} must be as long as input_ids in each example",
         )
         for name in FEATURES
     ]
-    checks.append(check(lengths > 0, "an example has no input_ids"))
+    checks.append(check_condition(lengths > 0, "an example has no input_ids"))
     return {
         name: rows.with_row_splits_dtype(tf.int64) for name, rows in after(checks, parsed).items()
     }
@@ -278,8 +278,8 @@ def check_features(features, config):
     ids = features["input_ids"]
     bounds = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
     checks = [
-        check(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
-        check(
+        check_condition(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
+        check_condition(
             tf.shape(ids)[-1] <= config.max_position_embeddings,
             "input_ids have more columns than max_position_embeddings, "
             f"{config.max_position_embeddings}",
@@ -288,14 +288,16 @@ def check_features(features, config):
     for name, bound in bounds.items():
         value = features[name]
         checks += [
-            check(tf.shape(value) == tf.shape(ids), f"{name} must have the shape of input_ids"),
-            check(value >= 0, f"{name} must not be negative"),
-            check(value < bound, f"{name} must be below {bound}"),
+            check_condition(
+                tf.shape(value) == tf.shape(ids), f"{name} must have the shape of input_ids"
+            ),
+            check_condition(value >= 0, f"{name} must not be negative"),
+            check_condition(value < bound, f"{name} must be below {bound}"),
         ]
     return {name: tf.cast(value, tf.int32) for name, value in after(checks, features).items()}
 
 
-def check(condition, message):
+def check_condition(condition, message):
     """Creates an op that fails with a message unless all of a bool tensor is True.
 
     The error is an InvalidArgumentError. The assertions of tf.debugging create a conditional and
@@ -320,7 +322,7 @@ def check_same_size(**texts):
     """
     (name, first), *others = texts.items()
     checks = [
-        check(
+        check_condition(
             tf.shape(value)[0] == tf.shape(first)[0],
             f"{other} must contain as many examples as {name}",
         )

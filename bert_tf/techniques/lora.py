@@ -116,7 +116,7 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
     encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)
 
 
-def merge_adapters(encoder):
+def merge_into_kernels(encoder):
     """Merges the adapters of an encoder into its kernels and removes them.
 
     Functions that were traced with them remain valid: the contribution of the adapters is then 0.

@@ -50,7 +50,7 @@ def join_texts(tokenizer, first, second=None, *, max_seq_length, static_length=F
         values.append(second.values)
         parts += [(after_first + second.row_starts(), keep_b), (once, tf.minimum(keep_b, 1))]
     begins, lengths = (tf.stack(column, 1) for column in zip(*parts, strict=True))  # [B, parts]
-    ids = ragged.take(
+    ids = ragged.take_slices(
         tf.concat(values, 0), tf.reshape(begins, [-1]), tf.reshape(lengths, [-1])
     ).values
     in_row = tf.reduce_sum(lengths, axis=1)
@@ -126,7 +126,7 @@ def split_into_windows(ids, room, doc_stride, max_windows):
     lengths = tf.minimum(tf.gather(room, rows), tf.gather(total, rows) - starts)
     begin = tf.gather(ids.row_starts(), rows) + starts
     return Windows(
-        rows, starts, lengths, ragged.take(ids.values, begin, lengths), required > counts
+        rows, starts, lengths, ragged.take_slices(ids.values, begin, lengths), required > counts
     )
 
 
@@ -138,7 +138,7 @@ class WordWindows(NamedTuple):
     ids: tf.RaggedTensor  # int32 [W, (tokens)].
 
 
-def split_words(words, tokens, room, max_windows):
+def split_between_words(words, tokens, room, max_windows):
     """Divides texts between words into WordWindows that are as full as possible.
 
     `rows.split_words` does the same in plain Python.
@@ -178,7 +178,7 @@ def split_words(words, tokens, room, max_windows):
     stops = tf.gather(stops, starts)
     begins = tf.gather(tokens.row_splits, starts)
     lengths = tf.gather(tokens.row_splits, stops) - begins
-    return WordWindows(starts, stops, ragged.take(tokens.values, begins, lengths))
+    return WordWindows(starts, stops, ragged.take_slices(tokens.values, begins, lengths))
 
 
 class JoinedWindows(NamedTuple):
@@ -213,7 +213,7 @@ def join_windows(
         begins, lengths = (
             tf.gather(values, windows.rows) for values in (first.row_starts(), keep_a)
         )
-        texts = [ragged.take(first.values, begins, lengths), windows.ids]
+        texts = [ragged.take_slices(first.values, begins, lengths), windows.ids]
         was_cut = windows.was_cut | (keep_a < count_a)
     features, _ = join_texts(
         tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length

@@ -363,7 +363,7 @@ def join_rows(tokenizer, max_seq_length, texts, others=None, tokenize=None):
     ]
 
 
-def split_words(lengths, room):
+def list_word_windows(lengths, room):
     """Divides the words of a text into windows that are as full as possible, without overlaps.
 
     Args:

@@ -175,7 +175,7 @@ def create_shard(shard, settings):
         vocabulary,
         create_random_state(shard.seed(settings.random_seed)),
     )
-    written = write_records(corpus, instances, settings.instances, vocabulary, shard.files)
+    written = write_instances(corpus, instances, settings.instances, vocabulary, shard.files)
     counts = count(corpus, instances, settings.instances, tokenizer.unk_id)
     with new_file(shard.files[0] + FINISHED_SUFFIX) as file:
         content = {"run": shard.run, "files": written, "counts": dataclasses.asdict(counts)}
@@ -219,7 +219,7 @@ def check_documents(num_documents, shard, settings):
     raise InputError(f"only one document in {settings.input_file}; {requirement}")
 
 
-def write_records(corpus, instances, settings, vocabulary, paths):
+def write_instances(corpus, instances, settings, vocabulary, paths):
     """Writes all records in order, each to the next of the files in turn.
 
     Returns:

@@ -85,7 +85,7 @@ def open_content(path):
         yield Content(file, sample, path != STANDARD_INPUT and len(sample) < SAMPLE_BYTES)
 
 
-def read_lines(path, decoder):
+def read_table_lines(path, decoder):
     """Yields the lines of a file with their ends.
 
     Lines end only at \\n: texts may contain other line ends of Python.
@@ -102,7 +102,7 @@ def read_lines(path, decoder):
         yield from decoder.lines(content.file, path)
 
 
-def read_json(path):
+def read_json_table(path):
     """Reads the value of a JSON file, which can be compressed with gzip.
 
     Raises InputError with the path if it is not JSON.

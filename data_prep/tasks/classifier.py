@@ -239,7 +239,7 @@ class ClassifierData(TaskData):
         settings = self.settings
         if not settings.data_file:
             allow_unknown = self.dataset.name == CUSTOM and split == "dev"
-            return reader.read_examples(self.dataset, settings.data_dir, split, allow_unknown)
+            return reader.read_split(self.dataset, settings.data_dir, split, allow_unknown)
         examples, is_dev = self._split_data_file
         rows = is_dev if split == "dev" else ~is_dev
         if not rows.any():
@@ -259,7 +259,7 @@ class ClassifierData(TaskData):
         """
         path = self.settings.data_file
         fraction = self.settings.dev_fraction
-        examples = reader.read_examples(
+        examples = reader.read_split(
             self.dataset, "", "train", allow_unknown=self.metadata is not None
         )
         if examples.num_garbled:
@@ -271,7 +271,7 @@ class ClassifierData(TaskData):
             )
         own_columns.print_notes(examples)
         is_dev = own_columns.choose_development_rows(examples.labels, fraction)
-        write_line(f"{path}: {own_columns.describe(self.dataset, examples)}")
+        write_line(f"{path}: {own_columns.describe_columns(self.dataset, examples)}")
         write_line(
             f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for "
             f"development (--dev_fraction={fraction:g})"

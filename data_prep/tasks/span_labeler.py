@@ -167,7 +167,7 @@ class SpanLabelerData(TaskData):
         examples = self.examples("train").copy()
         random.Random(SHUFFLE_SEED).shuffle(examples)
         windows = self._convert(examples, "train", tokenizer)
-        return squad.write_records(path, windows, self.max_seq_length, is_training=True)
+        return squad.write_window_records(path, windows, self.max_seq_length, is_training=True)
 
     def _convert(self, examples, split, tokenizer):
         """Yields the windows of examples of a split, and prints their number at the end.

@@ -113,7 +113,7 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     savings = {}
     for word, count in words.items():
         if count >= min_count and word not in known and len(word) <= MAX_TOKEN_CHARACTERS:
-            savings[word] = count * ((count_tokens(word, known) or len(word) + 1) - 1)
+            savings[word] = count * ((count_word_tokens(word, known) or len(word) + 1) - 1)
     chosen = sorted(savings, key=lambda word: (-savings[word], word))[: len(slots) - num_unused]
     filled = list(vocabulary)
     for slot, word in zip(slots, chosen, strict=False):
@@ -121,7 +121,7 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     return filled
 
 
-def count_tokens(word, vocabulary):
+def count_word_tokens(word, vocabulary):
     """Counts the tokens of a word with longest match first, 0 if it is [UNK].
 
     Args:
@@ -142,12 +142,12 @@ def count_tokens(word, vocabulary):
     return num_tokens
 
 
-def describe(vocabulary, words):
+def describe_vocabulary(vocabulary, words):
     """Returns a one-line summary of a vocabulary: tokens per counted word and fraction of [UNK]."""
     known = set(vocabulary)
     total = unknown = total_tokens = 0
     for word, count in words.items():
-        num_tokens = count_tokens(word, known)
+        num_tokens = count_word_tokens(word, known)
         total += count
         total_tokens += count * (num_tokens or 1)
         unknown += 0 if num_tokens else count

@@ -144,7 +144,7 @@ def sum_measures(attention, tokens):
     )
 
 
-def count_tokens(tokens):
+def count_measured_tokens(tokens):
     """Computes the number of Tokens of a batch in each of MEASURES, float32 [M]."""
     every = tf.reduce_sum(tokens.real)
     neighbors = tf.reduce_sum(tokens.real[:, 1:])

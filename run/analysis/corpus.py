@@ -51,7 +51,7 @@ def run(settings):
     if settings.treebank:  # An error must not come after hours.
         names = dict.fromkeys(
             name
-            for sentence in reading.read_sentences(settings.treebank)
+            for sentence in reading.read_parsed_sentences(settings.treebank)
             for name in sentence.relations
         )
         dependencies = Dependencies(list(names), len(observer.heads))
@@ -77,7 +77,7 @@ def run(settings):
 
 
 def _read_texts(settings):
-    return reading.read_texts(settings.input_file, settings.treebank, settings.requests.options)
+    return reading.read_corpus(settings.input_file, settings.treebank, settings.requests.options)
 
 
 class _CorpusMeasures(NamedTuple):
@@ -132,7 +132,7 @@ def _add_sentences(dependencies, observer, settings):
 
     step = _trace(find_hits)
     num_sentences = num_read = 0
-    for window in _read_windows(reading.read_sentences(settings.treebank), "sentence"):
+    for window in _read_windows(reading.read_parsed_sentences(settings.treebank), "sentence"):
         for indices, features, words, heads in reading.sentence_batches(
             observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
         ):

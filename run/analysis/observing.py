@@ -171,7 +171,7 @@ class Observer:
         """
         tokens = behaviors.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
         sums = tf.concat([behaviors.sum_measures(each, tokens) for each in attention], axis=0)
-        return sums, behaviors.count_tokens(tokens)
+        return sums, behaviors.count_measured_tokens(tokens)
 
     def predict(self, question):
         """Returns the prediction for a Question, a dict from Kind.rows."""

@@ -200,7 +200,7 @@ def _read_sentences(path, settings):
       InputError: If the file is invalid, or if it lacks the requested labels.
     """
     if conll.is_treebank(path):
-        sentences = list(reading.read_sentences(path))
+        sentences = list(reading.read_parsed_sentences(path))
     else:
         read = conll.read_sentences(path, settings.token_column, settings.label_column)
         if read.num_garbled:

@@ -51,7 +51,7 @@ def read_questions(settings, kind, pairs=False):
         return [_parse_line(drop_invalid_bytes(text), kind, "`text`") for text in settings.text]
     allows_pairs = kind in UNTRAINED_KINDS  # A text or a pair, as the file has them.
     inputs = list(KINDS[kind].inputs(pairs and not allows_pairs))
-    with request_files.open_file(
+    with request_files.open_requests(
         path, inputs, settings.requests.options, allows_pairs=allows_pairs
     ) as opened:
         if opened.requests is None:
@@ -123,7 +123,7 @@ def find_wrong_predictions(settings, observer):
     task = DATA[kind].settings_class.from_model(
         ModelDirectory.open(model_path).run_settings, settings.data.values()
     )
-    roles.check(task, ActionSettings(do_eval=True))
+    roles.check_roles(task, ActionSettings(do_eval=True))
     wrong = []
     for question in READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata)):
         if not KINDS[kind].is_right(observer.predict(question), question.right):

@@ -49,7 +49,7 @@ class Sentence:
         return [match.start(number) for number in range(1, len(words) + 1)] if match else None
 
 
-def read_sentences(path):
+def read_parsed_sentences(path):
     """Yields the Sentences of a treebank. Invalid UTF-8 bytes are dropped, with a note at the end.
 
     Raises:
@@ -58,7 +58,7 @@ def read_sentences(path):
     """
     is_empty = True
     decoder = files.LineDecoder()
-    for block in conll.group_rows(conll.read_rows(path, decoder)):
+    for block in conll.group_rows(conll.read_conll_rows(path, decoder)):
         if not (words := conll.select_words(path, block)):
             continue
         is_empty = False
@@ -79,7 +79,7 @@ def read_sentences(path):
     decoder.tell(path)
 
 
-def read_texts(path, treebank_path, options=request_files.DEFAULT):
+def read_corpus(path, treebank_path, options=request_files.DEFAULT):
     """Returns an iterator of (text_a, text_b) for the lines or rows of a file, or for a treebank.
 
     It skips those without text. The texts of a treebank are its sentences.
@@ -93,7 +93,7 @@ def read_texts(path, treebank_path, options=request_files.DEFAULT):
         return (pair for pair in request_files.read_texts(path, options) if any(pair))
     return (
         (sentence.text or " ".join(sentence.words), "")
-        for sentence in read_sentences(treebank_path)
+        for sentence in read_parsed_sentences(treebank_path)
     )
 
 

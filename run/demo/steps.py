@@ -56,10 +56,10 @@ def run(settings):
     topics.write_all(folder)
     prepare(folder)
     pretrain(folder, settings.num_train_steps)
-    fill_masks(folder)
+    show_filled_masks(folder)
     fine_tune(folder, settings.num_train_epochs)
     serve(folder)
-    report(folder, time.monotonic() - started)
+    report_results(folder, time.monotonic() - started)
 
 
 def make_folder(folder):
@@ -130,7 +130,7 @@ def pretrain(folder, num_train_steps):
     )
 
 
-def fill_masks(folder):
+def show_filled_masks(folder):
     """Predicts masked words with the pre-trained model."""
     announce("Masked words")
     run_script(
@@ -186,7 +186,7 @@ def serve(folder):
             print(f"{json.loads(line)['label']:<20} (true: {label})  {sentence}")
 
 
-def report(folder, seconds):
+def report_results(folder, seconds):
     """Prints the results on held-out text, each next to its frequency baseline."""
 
     def path(*names):
@@ -244,13 +244,13 @@ def unigram_loss(tokenizer, corpus_file, record_file, features):
         ids = tokenizer.tokenize(file.read().splitlines()).flat_values.numpy()
     counts = np.bincount(ids, minlength=tokenizer.vocab_size) + 1
     losses = -np.log(counts / counts.sum())
-    parsed = read_records(record_file, features)
+    parsed = read_first_records(record_file, features)
     return float(losses[parsed["masked_lm_ids"][parsed["masked_lm_weights"] > 0]].mean())
 
 
 def majority_next_sentence(record_file, features):
     """Computes the accuracy of always predicting the more common next-sentence label."""
-    labels = read_records(record_file, features)["next_sentence_labels"]
+    labels = read_first_records(record_file, features)["next_sentence_labels"]
     return float(max(labels.mean(), 1 - labels.mean()))
 
 
@@ -259,18 +259,18 @@ def majority_label(train_file, dev_file):
 
     Also returns that label.
     """
-    label = collections.Counter(read_labels(train_file)).most_common(1)[0][0]
-    dev = read_labels(dev_file)
+    label = collections.Counter(read_label_column(train_file)).most_common(1)[0][0]
+    dev = read_label_column(dev_file)
     return dev.count(label) / len(dev), label
 
 
-def read_records(record_file, features):
+def read_first_records(record_file, features):
     """Reads all records of a file into a dict of arrays."""
     serialized = next(iter(tf.data.TFRecordDataset(record_file).batch(1_000_000)))
     return {name: value.numpy() for name, value in records.parse(serialized, features).items()}
 
 
-def read_labels(path):
+def read_label_column(path):
     """Reads the column label of a TSV file."""
     with open(path, encoding="utf-8", newline="") as file:
         return [

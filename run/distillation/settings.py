@@ -11,7 +11,7 @@ from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli import roles
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
+from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_model_config, resolve_values
 from bert_tf.cli.rules import Needs, NotWith, equals
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import adapt, setting
@@ -122,7 +122,7 @@ class DistillationSettings(FineTuningSettings):
                 else f"its directory has no {TASK_FILE}"
             )
             raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
-        teacher = Teacher(path, metadata, read_config(self.model.bert_config_file))
+        teacher = Teacher(path, metadata, read_model_config(self.model.bert_config_file))
         return dataclasses.replace(
             self,
             taught_by=teacher,
@@ -171,7 +171,7 @@ class GeneralSettings(PretrainingSettings):
     def add_file_values(self):
         """See ModelJobSettings. Also raises InputError for an invalid student."""
         settings = super().add_file_values()
-        teacher = read_config(self.model.bert_config_file)
+        teacher = read_model_config(self.model.bert_config_file)
         return dataclasses.replace(
             settings, teacher_config=teacher, model=build_student_settings(self.student, teacher)
         )
@@ -226,7 +226,7 @@ def build_student_settings(student, teacher, vocab_file=None):
     if student.student_config_file:
         with rename_argument(bert_config_file="student_config_file"):
             return ModelSettings(
-                student.student_config_file, config=read_config(student.student_config_file)
+                student.student_config_file, config=read_model_config(student.student_config_file)
             )
     path = student.student_checkpoint
     ModelDirectory.open(path, "student_checkpoint").check_loadable()
@@ -239,7 +239,7 @@ def build_student_settings(student, teacher, vocab_file=None):
             path,
         )
     return ModelSettings(
-        existing["bert_config_file"], path, config=read_config(existing["bert_config_file"])
+        existing["bert_config_file"], path, config=read_model_config(existing["bert_config_file"])
     )
 
 

@@ -132,7 +132,7 @@ class Experiment:
             self.strategy,
             model,
             per_position=self.task.per_position,
-            padding=choose_padding(settings, self.strategy),
+            padding=choose_run_padding(settings, self.strategy),
         )
 
     def begin(self, settings):
@@ -185,7 +185,7 @@ class Experiment:
         if run.writes:
             self.begin(settings)
         task.write_training_data()
-        data = TrainingData(task, choose_padding(settings, run.strategy))
+        data = TrainingData(task, choose_run_padding(settings, run.strategy))
         plan = NO_EVALUATIONS
         if tuning.eval_steps:
             plan = EvaluationPlan(
@@ -238,7 +238,7 @@ def check_metadata(output_dir, metadata):
             )
 
 
-def choose_padding(settings, strategy):
+def choose_run_padding(settings, strategy):
     """Chooses the Padding of FineTuningSettings for the devices of a strategy."""
     return strategies.choose_padding(
         strategy, settings.step.jit_compile, settings.tuning.group_by_length
@@ -252,7 +252,7 @@ def make_encoder(settings, strategy):
     fast = strategies.choose_fast(
         strategy,
         config,
-        choose_padding(settings, strategy),
+        choose_run_padding(settings, strategy),
         jit_compile=step.jit_compile,
         in_16_bits=step.is_16_bit,
         recompute=step.recompute_activations,

@@ -23,7 +23,7 @@ from run.finetuning.experiment import (
     Experiment,
     Trained,
     check_run,
-    choose_padding,
+    choose_run_padding,
     write_scores,
 )
 from run.finetuning.head import choose_new_variables, get_output_order
@@ -58,7 +58,7 @@ def run(settings):
         output_dir; if a loss is not finite; or if there is no training and no checkpoint.
     """
     # Must precede all TensorFlow computation, such as tokenization.
-    strategy = make_strategy(settings)
+    strategy = open_strategy(settings)
     run_experiment(open_experiment(settings, strategy))
 
 
@@ -167,7 +167,7 @@ def average_ensemble(experiment):
     return Trained(member.run, predict, scores, outputs)
 
 
-def make_strategy(settings):
+def open_strategy(settings):
     """Creates the strategy of FineTuningSettings, and checks batch sizes against its replicas.
 
     Checks only the batch sizes in use.
@@ -211,7 +211,7 @@ def open_experiment(settings, strategy, metadata=None):
     model_path = settings.model.init_checkpoint
     task = TASKS[settings.task.kind].open(settings, metadata or _read_model_metadata(settings))
     tokenizer = settings.tokenizer.read_tokenizer(model_path, settings.model.config)
-    task = task.read(tokenizer, choose_padding(settings, strategy))
+    task = task.read(tokenizer, choose_run_padding(settings, strategy))
     settings = dataclasses.replace(settings, task=task.data.resolved_settings)
     task = dataclasses.replace(task, settings=settings, folder=_results_dir(settings, strategy))
     experiment = Experiment(strategy, task, choose_techniques(settings))

@@ -387,7 +387,7 @@ class FineTunedSettings(ModelJobSettings):
         values = settings.values() | data | {"config": settings.config}
         opened = cls().replace_values(values).add_file_values()
         opened = opened.replace_values({"max_seq_length": settings.served_task.max_seq_length})
-        roles.check(opened.task, opened.actions)
+        roles.check_roles(opened.task, opened.actions)
         return opened
 
     def add_file_values(self):

@@ -203,7 +203,7 @@ def _open_saved_model(path):
 
 def _open_file(path):
     """Opens a model in a file. See `_open_saved_model`."""
-    model = loading.open_file(path)
+    model = loading.open_export_file(path)
 
     def answer(features):
         shape = features["input_ids"].shape  # [B, S] or [B, choices, S]

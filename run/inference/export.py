@@ -22,7 +22,9 @@ def run(settings):
     if settings.format != "saved_model":
         (export_litert if settings.format == "litert" else export_graph)(settings)
         return
-    content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
+    content = (
+        convert_with_weights(settings, settings.with_litert)[1] if settings.with_litert else None
+    )
     strategies.warn_about_slow_precision(settings.compute.mixed_precision, "CPU")
     servable = checkpoint.load_servable(
         **settings.servable_options,
@@ -71,7 +73,7 @@ def export_litert(settings):
 
     Prints its size and its largest difference from the original model.
     """
-    servable, content = convert(settings, settings.weights)
+    servable, content = convert_with_weights(settings, settings.weights)
     files.at(settings.export_dir).make_dirs()
     path = os.path.join(settings.export_dir, f"model_{settings.weights}.tflite")
     with new_file(path, "wb") as file:
@@ -107,7 +109,7 @@ def export_graph(settings):
     )
 
 
-def convert(settings, weights):
+def convert_with_weights(settings, weights):
     """Returns a Servable and the bytes of its LiteRT model.
 
     `weights`: Storage format of the weights.
@@ -116,4 +118,6 @@ def convert(settings, weights):
     servable = checkpoint.load_servable(
         **settings.servable_options | {"static_length": True, "layer": "litert"}
     )
-    return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
+    return servable, litert.convert_servable(
+        servable, weights, settings.lengths, settings.batch_sizes
+    )

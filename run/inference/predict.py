@@ -29,7 +29,7 @@ def run(settings):
     Raises:
       InputError: See open_model and request_files.read. Also if the file is empty.
     """
-    model = open_model(settings)
+    model = open_requested_model(settings)
     requests = request_files.read(
         settings.requests.input_file, model.inputs, settings.request_options
     )
@@ -83,7 +83,7 @@ def predict_rows(model, requests, batch_size):
             yield copied | row
 
 
-def open_model(settings):
+def open_requested_model(settings):
     """Opens the model of a job.
 
     Args:

@@ -36,7 +36,7 @@ def run(settings, techniques=()):
     """
     folder = settings.training.output_dir
     config = settings.model.config
-    strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
+    strategy = open_strategy(settings)  # Must precede all TensorFlow computation.
     phases = [
         dataclasses.replace(phase, data=PretrainingData(phase.settings, config))
         for phase in get_phases(settings)
@@ -96,7 +96,7 @@ def _make_evaluation(run, settings, phases):
     return evaluate
 
 
-def make_strategy(settings):
+def open_strategy(settings):
     """Creates the strategy of PretrainingSettings, and checks batch sizes against its replicas.
 
     Checks only the batch sizes in use.
@@ -126,7 +126,7 @@ def start(settings, strategy, techniques=()):
     objective = settings.objective_spec
 
     def make_model():
-        fast = choose_fast(
+        fast = choose_pretraining_fast(
             settings, strategy, config, recompute=settings.step.recompute_activations
         )
         encoder = FastEncoder(
@@ -166,7 +166,7 @@ def start(settings, strategy, techniques=()):
     return run
 
 
-def choose_fast(settings, strategy, config, **options):
+def choose_pretraining_fast(settings, strategy, config, **options):
     """Returns the Fast for the encoder of PretrainingSettings, or for its teacher.
 
     `options`: Other fields of Fast.

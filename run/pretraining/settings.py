@@ -190,7 +190,7 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
                 "directory of a checkpoint names it",
                 "vocab_file",
             )
-        check_config(self.model.config, self.objective)
+        check_objective(self.model.config, self.objective)
         for phase in phases.get_phases(self):
             patterns = {
                 name: getattr(phase.settings, name) for name in ("input_file", "eval_input_file")
@@ -211,7 +211,7 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
             )
 
 
-def check_config(config, objective):
+def check_objective(config, objective):
     """Raises InputError if a model with a BertConfig cannot be pre-trained with an objective.
 
     `objective`: Key of OBJECTIVES.

@@ -59,4 +59,4 @@ class Lora(Technique):
                     with new_file(os.path.join(path, name), "wb") as file:
                         file.write(read_bytes(source))
             print(f"{path}: adapters and head, {size / 1e6:.2f} MB")
-        lora.merge_adapters(run.model.encoder)
+        lora.merge_into_kernels(run.model.encoder)

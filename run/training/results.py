@@ -67,7 +67,7 @@ def write_table(path, columns, rows):
         writer.writerows(rows)
 
 
-def write_predictions(folder, probabilities):
+def write_probabilities(folder, probabilities):
     """Writes test_results.tsv as the original BERT does: one row per example.
 
     `probabilities`: [n, outputs].

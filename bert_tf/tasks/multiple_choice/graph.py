@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.tasks.servable import Servable, after, check, check_same_size, parse_rows
+from bert_tf.tasks.servable import Servable, after, check_condition, check_same_size, parse_rows
 from bert_tf.tokenization.model_inputs import to_dense
 
 
@@ -60,7 +60,7 @@ class ServedMultipleChoice(Servable):
         rows = parse_rows(serialized)
         lengths = rows["input_ids"].row_lengths()
         is_equal = lengths == tf.reduce_max(lengths)
-        rows = after([check(is_equal, "all examples must have the same length")], rows)
+        rows = after([check_condition(is_equal, "all examples must have the same length")], rows)
         rows = {name: to_dense(value, 0) for name, value in rows.items()}  # [B, C * S]
         shape = tf.shape(rows["input_ids"])
         # Each choice begins with [CLS], which does not occur elsewhere.

@@ -48,7 +48,7 @@ NO_SPANS = Spans(
 )
 
 
-def split_into_windows(total, room, doc_stride, max_windows=None):
+def list_windows(total, room, doc_stride, max_windows=None):
     """Splits a context into overlapping windows, as the original's `convert_examples_to_features`.
 
     Args:

@@ -53,7 +53,7 @@ def answer(metadata, tokenizer, buckets, *texts):
         truncated = query[: metadata.max_query_length]
         # The original's 3 are [CLS] and two [SEP].
         room = metadata.max_seq_length - 3 - len(truncated)
-        windows, was_cut = decoding.split_into_windows(
+        windows, was_cut = decoding.list_windows(
             len(context.ids), room, metadata.doc_stride, MAX_WINDOWS
         )
         requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))

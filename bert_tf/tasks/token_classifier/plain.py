@@ -4,7 +4,7 @@ import numpy as np
 
 from bert_tf.tasks.answers import softmax, to_byte_strings
 from bert_tf.tasks.kind import MAX_WINDOWS
-from bert_tf.tokenization.plain import join_ids, split_words
+from bert_tf.tokenization.plain import join_ids, list_word_windows
 
 
 def answer(metadata, tokenizer, buckets, *texts):
@@ -14,7 +14,7 @@ def answer(metadata, tokenizer, buckets, *texts):
     pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]
     windows = []
     for text, row in enumerate(pieces):
-        spans = split_words(list(map(len, row)), metadata.max_seq_length - 2)
+        spans = list_word_windows(list(map(len, row)), metadata.max_seq_length - 2)
         windows += [(text, start, stop) for start, stop in spans[:MAX_WINDOWS]]
     rows = [
         join_ids(

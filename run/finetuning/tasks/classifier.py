@@ -79,7 +79,7 @@ class ClassifierTask(Task):
         if self._dataset.name != CUSTOM and not any(self._label_form):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {
-            **glue_scores.score(self._dataset.metrics, labels, predictions),
+            **glue_scores.score_predictions(self._dataset.metrics, labels, predictions),
             "eval_loss": loss,
             "loss": loss,
         }
@@ -111,7 +111,7 @@ class ClassifierTask(Task):
         For a task of GLUE, also writes the file for its server.
         """
         logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
-        results.write_predictions(folder, glue_scores.to_probabilities(logits, *self._label_form))
+        results.write_probabilities(folder, glue_scores.to_probabilities(logits, *self._label_form))
         if self._dataset.name in glue_submission.FILES:
             print(
                 glue_submission.write(

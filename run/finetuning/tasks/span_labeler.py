@@ -107,7 +107,7 @@ class SpanLabelerTask(Task):
         if "train" in self.features:
             return super().training_batches(seed, first_step, share, padding)
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
-        return training_batches(
+        return record_batches(
             self._train_records,
             features,
             self.num_records[0],
@@ -132,7 +132,7 @@ class SpanLabelerTask(Task):
         """See Task."""
         answers = self._predict_answers(outputs)
         threshold = self._find_threshold(answers)
-        scores = squad_scores.score(
+        scores = squad_scores.score_answers(
             self._examples, answers, threshold, self.settings.task.answer_metric
         )
         if self.settings.task.version_2_with_negative:
@@ -222,7 +222,7 @@ class SpanLabelerTask(Task):
         return True
 
 
-def training_batches(path, features, num_records, batch_size, seed, *, first_step, share, padding):
+def record_batches(path, features, num_records, batch_size, seed, *, first_step, share, padding):
     """Creates endless batches of the records of a file.
 
     Every record is used once before any is repeated.

@@ -9,7 +9,7 @@ import pytest
 from absl import flags as absl_flags
 
 from bert_tf.cli import flags, usage
-from bert_tf.cli.rules import Needs, NotWith, Required, any_of, describe, equals
+from bert_tf.cli.rules import Needs, NotWith, Required, any_of, describe_rules, equals
 from bert_tf.cli.settings import MAX_SEED, Settings, adapt, check_rules, setting
 from bert_tf.errors import InputError
 from tests import reference_page
@@ -129,7 +129,9 @@ def test_only_recipes_set_other_settings():
 
 
 def test_help_names_what_a_setting_requires():
-    texts = {field.name: describe(field) for field in dataclasses.fields(Chest) if field.metadata}
+    texts = {
+        field.name: describe_rules(field) for field in dataclasses.fields(Chest) if field.metadata
+    }
     assert texts["chest_steps"] == "Steps. Requires `chest_train` and `toy_kind`=fancy."
     assert texts["chest_rates"] == "Rates. Requires `chest_search` or `chest_steps`."
     assert texts["chest_search"] == "Search."
@@ -183,7 +185,7 @@ class Doll(Settings):
 def test_a_setting_of_another_class_with_changes():
     count, seed, on = dataclasses.fields(Doll)
     assert (count.default, seed.default, on.default) == (4, 7, False)
-    assert describe(count) == "Dolls. Requires `toy_on`."
+    assert describe_rules(count) == "Dolls. Requires `toy_on`."
     assert (count.metadata["min_value"], count.metadata["max_value"]) == (1, 5)
     assert seed.metadata == {**Toy.__dataclass_fields__["toy_seed"].metadata, "rare": True}
     assert on.metadata == Toy.__dataclass_fields__["toy_on"].metadata

@@ -156,7 +156,7 @@ def test_openvino_opens_litert_files(toy_tokenizer, name, tmp_path, features):
     servable = make_servable(name, toy_tokenizer, layer="litert")
     path = str(tmp_path / "m.tflite")
     with open(path, "wb") as file:
-        file.write(litert.convert(servable, lengths=(LENGTH,), batch_sizes=(ROWS,)))
+        file.write(litert.convert_servable(servable, lengths=(LENGTH,), batch_sizes=(ROWS,)))
     model = runtime.Core().read_model(path)
     if hasattr(servable, "best_pieces"):
         assert [port.shape[0] for port in model.inputs] == [1]  # the head of one [MASK]

@@ -116,7 +116,7 @@ def test_exports(written, tmp_path, pooling):
     )
     lite = tmp_path / "model.tflite"
     servable = checkpoint.load_servable(**options | {"static_length": True, "layer": "litert"})
-    lite.write_bytes(litert.convert(servable, lengths=[6], batch_sizes=[1]))
+    lite.write_bytes(litert.convert_servable(servable, lengths=[6], batch_sizes=[1]))
     for exported in (path, str(lite)):
         model = bert_tf.load(exported)
         assert model.limit == 6

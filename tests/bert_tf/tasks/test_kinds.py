@@ -8,7 +8,7 @@ from official.nlp.tools import squad_evaluate_v2_0
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.span_labeler import decoding, plain
 from bert_tf.tasks.span_labeler.graph import extract_span_texts, rank_spans, split_contexts
-from bert_tf.tasks.span_labeler.task import normalize
+from bert_tf.tasks.span_labeler.task import normalize_answer
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import split_into_windows
 from bert_tf.tokenization.plain import PlainTokenizer
@@ -55,7 +55,7 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
     rooms = generator.integers(3, LENGTH - 3, CONTEXTS)
     contexts, were_cut = zip(
         *(
-            decoding.split_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
+            decoding.list_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
             for total, room in zip(totals, rooms, strict=True)
         ),
         strict=True,
@@ -169,4 +169,4 @@ def test_correct_predictions(kind, row, expected, is_right):
     ],
 )
 def test_answers_are_normalized_as_in_squad(text):
-    assert normalize(text) == squad_evaluate_v2_0._normalize_answer(text)
+    assert normalize_answer(text) == squad_evaluate_v2_0._normalize_answer(text)

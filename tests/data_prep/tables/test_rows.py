@@ -56,7 +56,7 @@ def test_names_with_spaces_are_quoted():
         InputError,
         match=r":1: column 'label' does not exist; must be one of text, ' label', 'a b'$",
     ):
-        tables.find_position("label", ["text", " label", "a b"], "a.tsv")
+        tables.find_column("label", ["text", " label", "a b"], "a.tsv")
 
 
 def test_files_that_are_not_text(write):

@@ -79,7 +79,7 @@ def test_the_int8_file_has_the_loss_of_its_training(folder):
         **resolve_checkpoint("int8").servable_options | {"static_length": True, "layer": "litert"}
     )
     (folder / "int8.tflite").write_bytes(
-        litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,))
+        litert.convert_servable(servable, "int8", lengths=(20,), batch_sizes=(8,))
     )
     scripts.run_here(
         "run.evaluate_models", models="int8,int8.tflite", output_file="int8.json", **DATA

@@ -102,7 +102,7 @@ def test_a_run_and_its_export(here, capsys):
         InputError,
         match=r"^the model reads long texts in windows, which LiteRT files do not support",
     ):
-        litert.convert(
+        litert.convert_servable(
             checkpoint.load_servable(
                 **resolve_checkpoint("run").servable_options | {"static_length": True}
             )

@@ -11,7 +11,7 @@ from bert_tf.checkpoints import FORMATS, ModelDirectory, huggingface, model_tens
 from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.techniques.compression.importance import importance, normalize
+from bert_tf.techniques.compression.importance import importance, normalize_importances
 from bert_tf.techniques.compression.pruning import most_important, prune
 from bert_tf.techniques.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.techniques.masks import apply_masks
@@ -113,7 +113,7 @@ def test_importance_is_the_mean_absolute_derivative_over_examples(model, feature
             measure_slopes(model.encoder, compute, part=part, layer=1, number=number, size=size)
         )
         np.testing.assert_allclose(values[1][number], (slopes.sum() + slopes[0]) / 4, rtol=2e-2)
-    for values in normalize([*heads, *neurons]):
+    for values in normalize_importances([*heads, *neurons]):
         np.testing.assert_allclose(np.linalg.norm(values), 1)
 
 
