@@ -63,7 +63,9 @@ def _pretrain(settings):
 
     def load_teacher():
         fast = pretraining.choose_pretraining_fast(settings, tf.distribute.get_strategy(), config)
-        teacher = models.BertPretrainer(FastEncoder(config, fast, dtype=settings.step.dtype_policy))
+        teacher = models.BertPretrainer(
+            FastEncoder(config, fast, dtype=settings.step_settings.dtype_policy)
+        )
         load_pretrained(teacher, path)
         return teacher
 

@@ -126,7 +126,7 @@ class DistillationSettings(FineTuningSettings):
         return dataclasses.replace(
             self,
             taught_by=teacher,
-            task=DATA[metadata.kind].settings_class.from_model(
+            task_settings=DATA[metadata.kind].settings_class.from_model(
                 directory.run_settings, self.values(), "teacher"
             ),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),

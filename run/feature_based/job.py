@@ -127,7 +127,7 @@ def read_data(settings):
       Tuple of the Task, whose features are the BiLSTM's without vectors, and the encoder's
       features, dict of split to dict of arrays [n, S].
     """
-    task = TASKS[settings.task.kind].open(settings.fine_tuning)
+    task = TASKS[settings.task_settings.kind].open(settings.fine_tuning)
     tokenizer = settings.tokenizer.read_tokenizer(
         settings.model.init_checkpoint, settings.model.config
     )

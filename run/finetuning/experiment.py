@@ -241,23 +241,25 @@ def check_metadata(output_dir, metadata):
 def choose_run_padding(settings, strategy):
     """Chooses the Padding of FineTuningSettings for the devices of a strategy."""
     return strategies.choose_padding(
-        strategy, settings.step.jit_compile, settings.tuning.group_by_length
+        strategy, settings.step_settings.jit_compile, settings.tuning.group_by_length
     )
 
 
 def make_encoder(settings, strategy):
     """Creates the encoder of FineTuningSettings."""
-    step = settings.step
+    step_settings = settings.step_settings
     config = settings.model.config
     fast = strategies.choose_fast(
         strategy,
         config,
         choose_run_padding(settings, strategy),
-        jit_compile=step.jit_compile,
-        in_16_bits=step.is_16_bit,
-        recompute=step.recompute_activations,
+        jit_compile=step_settings.jit_compile,
+        in_16_bits=step_settings.is_16_bit,
+        recompute=step_settings.recompute_activations,
     )
-    return FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
+    return FastEncoder(
+        config, fast, seed=settings.training.random_seed, dtype=step_settings.dtype_policy
+    )
 
 
 def restore_best(run, settings):

@@ -172,7 +172,7 @@ def open_strategy(settings):
 
     Checks only the batch sizes in use.
     """
-    strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
+    strategy = strategies.make_strategy(settings.devices, settings.step_settings.mixed_precision)
     training = settings.training
     if settings.do_train:
         name = "search_batch_sizes" if settings.search else "train_batch_size"
@@ -181,17 +181,17 @@ def open_strategy(settings):
                 name,
                 run_settings.training.train_batch_size,
                 strategy,
-                settings.step.accumulate_steps,
+                settings.step_settings.accumulate_steps,
             )
     if settings.do_eval and not (
-        settings.do_predict and TASKS[settings.task.kind].evaluates_predictions
+        settings.do_predict and TASKS[settings.task_settings.kind].evaluates_predictions
     ):
         strategies.check_batch_size("eval_batch_size", training.eval_batch_size, strategy)
     if settings.do_predict:
         size = settings.tuning.predict_batch_size
         strategies.check_batch_size("predict_batch_size", size, strategy)
     strategies.warn_about_slow_precision(
-        settings.step.mixed_precision, strategies.device_type(strategy)
+        settings.step_settings.mixed_precision, strategies.device_type(strategy)
     )
     return strategy
 
@@ -209,10 +209,12 @@ def open_experiment(settings, strategy, metadata=None):
       Experiment, whose task has the settings that the data resolve.
     """
     model_path = settings.model.init_checkpoint
-    task = TASKS[settings.task.kind].open(settings, metadata or _read_model_metadata(settings))
+    task = TASKS[settings.task_settings.kind].open(
+        settings, metadata or _read_model_metadata(settings)
+    )
     tokenizer = settings.tokenizer.read_tokenizer(model_path, settings.model.config)
     task = task.read(tokenizer, choose_run_padding(settings, strategy))
-    settings = dataclasses.replace(settings, task=task.data.resolved_settings)
+    settings = dataclasses.replace(settings, task_settings=task.data.resolved_settings)
     task = dataclasses.replace(task, settings=settings, folder=_results_dir(settings, strategy))
     experiment = Experiment(strategy, task, choose_techniques(settings))
     if not settings.do_train:
@@ -250,7 +252,7 @@ def choose_techniques(settings):
         techniques.append(
             Lora(
                 weights.lora_rank,
-                KINDS[settings.task.kind],
+                KINDS[settings.task_settings.kind],
                 settings.model.init_checkpoint,
                 weights.freeze_layers or 0,
             )
@@ -318,7 +320,7 @@ def _read_model_metadata(settings):
     folder = settings.runs[0].training.output_dir
     path = folder if has_run(folder) else settings.model.init_checkpoint
     metadata = ModelDirectory.open(path).task if path else None
-    return metadata if metadata and metadata.kind == settings.task.kind else None
+    return metadata if metadata and metadata.kind == settings.task_settings.kind else None
 
 
 def _results_dir(settings, strategy):

@@ -79,7 +79,7 @@ class TuningSettings(ScheduleSettings):
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningSettings(ActionSettings, ModelJobSettings):
-    """Steps, and several runs. `task` contains the settings of the task, from data_prep.tasks."""
+    """Steps, and several runs. `task_settings` contains those of the task, from data_prep.tasks."""
 
     replaced: ClassVar = dict.fromkeys(
         ("train_batch_size", "learning_rate", "num_train_epochs"), "search"
@@ -92,12 +92,12 @@ class FineTuningSettings(ActionSettings, ModelJobSettings):
     )
 
     do_predict: bool = setting(False, "Write predictions for the test data.", changeable=None)
-    task: Settings = dataclasses.field(default_factory=Settings)
+    task_settings: Settings = dataclasses.field(default_factory=Settings)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
-    step: StepSettings = dataclasses.field(default_factory=StepSettings)
+    step_settings: StepSettings = dataclasses.field(default_factory=StepSettings)
     tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
     trained_weights: TrainedWeightsSettings = dataclasses.field(
         default_factory=TrainedWeightsSettings
@@ -355,7 +355,7 @@ class FineTunedSettings(ModelJobSettings):
     Attributes:
       metadata: TaskMetadata of the model, once resolved. None if it has none and `needs_task` is
         False.
-      task: TaskSettings, once resolved.
+      task_settings: TaskSettings, once resolved.
       actions: ActionSettings, once resolved. They select the data to read.
       tuning: TuningSettings of the training of a derived model, once resolved.
       do_train: bool. Whether the job reads the training data.
@@ -372,7 +372,7 @@ class FineTunedSettings(ModelJobSettings):
     metadata: TaskMetadata | None = dataclasses.field(
         default=None, compare=False, repr=False, kw_only=True
     )
-    task: Settings | None = dataclasses.field(default=None, kw_only=True)
+    task_settings: Settings | None = dataclasses.field(default=None, kw_only=True)
     actions: Settings | None = dataclasses.field(default=None, kw_only=True)
     tuning: Settings | None = dataclasses.field(default=None, kw_only=True)
 
@@ -387,7 +387,7 @@ class FineTunedSettings(ModelJobSettings):
         values = settings.values() | data | {"config": settings.config}
         opened = cls().replace_values(values).add_file_values()
         opened = opened.replace_values({"max_seq_length": settings.served_task.max_seq_length})
-        roles.check_roles(opened.task, opened.actions)
+        roles.check_roles(opened.task_settings, opened.actions)
         return opened
 
     def add_file_values(self):
@@ -409,12 +409,12 @@ class FineTunedSettings(ModelJobSettings):
                 "init_checkpoint",
                 model_path,
             )
-        task = DATA[metadata.kind].settings_class.from_model(
+        task_settings = DATA[metadata.kind].settings_class.from_model(
             directory.run_settings, self.data.values()
         )
         return dataclasses.replace(
             settings,
-            task=task,
+            task_settings=task_settings,
             actions=ActionSettings(do_eval=self.do_eval),
             tuning=self.choose_tuning(),
         )

@@ -44,7 +44,7 @@ def run(settings, techniques=()):
     for note in settings.notes():
         notes.tell(note)
     strategies.warn_about_slow_precision(
-        settings.step.mixed_precision, strategies.device_type(strategy)
+        settings.step_settings.mixed_precision, strategies.device_type(strategy)
     )
     model_files.check_run_files(folder, config, settings.tokenizer)
     if settings.do_train:
@@ -101,14 +101,14 @@ def open_strategy(settings):
 
     Checks only the batch sizes in use.
     """
-    strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
+    strategy = strategies.make_strategy(settings.devices, settings.step_settings.mixed_precision)
     if settings.do_train:
         for phase in get_phases(settings):
             strategies.check_batch_size(
                 "train_batch_size",
                 phase.batch_size,
                 strategy,
-                settings.step.accumulate_steps,
+                settings.step_settings.accumulate_steps,
             )
     if settings.do_eval:
         strategies.check_batch_size("eval_batch_size", settings.training.eval_batch_size, strategy)
@@ -127,10 +127,13 @@ def start(settings, strategy, techniques=()):
 
     def make_model():
         fast = choose_pretraining_fast(
-            settings, strategy, config, recompute=settings.step.recompute_activations
+            settings, strategy, config, recompute=settings.step_settings.recompute_activations
         )
         encoder = FastEncoder(
-            config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy
+            config,
+            fast,
+            seed=settings.training.random_seed,
+            dtype=settings.step_settings.dtype_policy,
         )
         return models.BertPretrainer(encoder, sentence_label=objective.sentence_label)
 
@@ -171,13 +174,13 @@ def choose_pretraining_fast(settings, strategy, config, **options):
 
     `options`: Other fields of Fast.
     """
-    step = settings.step
+    step_settings = settings.step_settings
     return strategies.choose_fast(
         strategy,
         config,
-        strategies.choose_padding(strategy, step.jit_compile),
-        jit_compile=step.jit_compile,
-        in_16_bits=step.is_16_bit,
+        strategies.choose_padding(strategy, step_settings.jit_compile),
+        jit_compile=step_settings.jit_compile,
+        in_16_bits=step_settings.is_16_bit,
         **options,
     )
 

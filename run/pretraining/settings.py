@@ -73,7 +73,7 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
-    step: StepSettings = dataclasses.field(default_factory=StepSettings)
+    step_settings: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     input_file: str | None = setting(
         None,

@@ -259,7 +259,7 @@ class TaskDistillation(Distillation):
             "rows": len(features["input_ids"]),
             "inner": self._inner,
             "layers": list(self._layers),
-            "mixed_precision": settings.step.mixed_precision,
+            "mixed_precision": settings.step_settings.mixed_precision,
         }
 
     def _write_outputs(self, path, metadata, features, lengths, task):
@@ -315,12 +315,13 @@ class TaskDistillation(Distillation):
             strategy,
             self._teacher,
             strategies.choose_padding(
-                strategy, settings.step.jit_compile, settings.tuning.group_by_length
+                strategy, settings.step_settings.jit_compile, settings.tuning.group_by_length
             ),
-            jit_compile=settings.step.jit_compile,
+            jit_compile=settings.step_settings.jit_compile,
         )
         model = task.make_model(
-            FastEncoder(self._teacher, fast, dtype=settings.step.dtype_policy), self._metadata
+            FastEncoder(self._teacher, fast, dtype=settings.step_settings.dtype_policy),
+            self._metadata,
         )
         load_pretrained(model, self._path)
         model.trainable = False

@@ -35,7 +35,7 @@ class ClassifierTask(Task):
     @property
     def loss(self):
         """See Task."""
-        if self.settings.task.class_weights == "balanced" and "train" in self.features:
+        if self.settings.task_settings.class_weights == "balanced" and "train" in self.features:
             labels = self.features["train"]["label_ids"]
             counts = np.maximum(np.bincount(labels, minlength=len(self.metadata.labels)), 1)
             return losses.create_weighted_classification_loss(

@@ -48,7 +48,7 @@ class SpanLabelerTask(Task):
     def open(cls, settings, model_metadata=None):
         """See Task."""
         task = super().open(settings, model_metadata)
-        is_needed = "dev" in settings.splits or settings.task.use_best_threshold
+        is_needed = "dev" in settings.splits or settings.task_settings.use_best_threshold
         has_answers = bool(task._examples) and task._can_score(is_needed)
         return dataclasses.replace(task, has_answers=has_answers)
 
@@ -133,9 +133,9 @@ class SpanLabelerTask(Task):
         answers = self._predict_answers(outputs)
         threshold = self._find_threshold(answers)
         scores = squad_scores.score_answers(
-            self._examples, answers, threshold, self.settings.task.answer_metric
+            self._examples, answers, threshold, self.settings.task_settings.answer_metric
         )
-        if self.settings.task.version_2_with_negative:
+        if self.settings.task_settings.version_2_with_negative:
             scores["null_score_diff_threshold"] = threshold
         return {f"eval_{name}": float(value) for name, value in scores.items()}
 
@@ -186,23 +186,23 @@ class SpanLabelerTask(Task):
 
     def _find_threshold(self, answers):
         """Returns the null odds above which a question has no answer."""
-        if not self.settings.task.use_best_threshold:
-            return self.settings.task.null_score_diff_threshold
+        if not self.settings.task_settings.use_best_threshold:
+            return self.settings.task_settings.null_score_diff_threshold
         return squad_scores.best_thresholds(self._examples, answers)["best_f1_thresh"]
 
     def _predict_answers(self, outputs):
         """Computes the squad.Answers from outputs, dict of float32 [windows, S]."""
-        task = self.settings.task
+        task_settings = self.settings.task_settings
         penalty = self._padding_penalty
         return squad.predict_answers(
             self._examples,
             self.windows,
             outputs["start_logits"] + penalty,
             outputs["end_logits"] + penalty,
-            n_best_size=task.n_best_size,
-            max_answer_length=task.max_answer_length,
+            n_best_size=task_settings.n_best_size,
+            max_answer_length=task_settings.max_answer_length,
             do_lower_case=self.settings.tokenizer.do_lower_case,
-            version_2_with_negative=task.version_2_with_negative,
+            version_2_with_negative=task_settings.version_2_with_negative,
             strip_accents=self.settings.tokenizer.strip_accents,
         )
 
@@ -211,13 +211,13 @@ class SpanLabelerTask(Task):
 
         Raises InputError if they are required and missing.
         """
-        task = self.settings.task
+        task_settings = self.settings.task_settings
         try:
-            squad_scores.check_answers(self._examples, task.version_2_with_negative)
+            squad_scores.check_answers(self._examples, task_settings.version_2_with_negative)
         except InputError as error:
             if is_needed:
-                raise InputError(str(error), "predict_file", task.predict_file) from error
-            warn(f"{task.predict_file}: not evaluated: {error}")
+                raise InputError(str(error), "predict_file", task_settings.predict_file) from error
+            warn(f"{task_settings.predict_file}: not evaluated: {error}")
             return False
         return True
 

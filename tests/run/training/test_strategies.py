@@ -32,7 +32,7 @@ REMOTE = (
     f"{ABORTED}\nAdditional GRPC error information from remote target "
     "/job:worker/replica:0/task:1 while calling"
 )
-FINE_TUNING = FineTuningSettings(task=classifier.ClassifierSettings())
+FINE_TUNING = FineTuningSettings(task_settings=classifier.ClassifierSettings())
 UNHEALTHY = (
     "The following tasks are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:1"
 )
