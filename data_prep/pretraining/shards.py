@@ -37,14 +37,14 @@ class Shard:
       text: Tuple of parts.FileRange. Its part of the text. Random next sentences come only from
         this part.
       files: Tuple of paths of TFRecord files. Records are written to them in turn.
-      run: str. Identifies the settings and inputs of the run.
+      run_id: str. Identifies the settings and inputs of the run.
     """
 
     number: int
     of: int
     text: tuple
     files: tuple
-    run: str
+    run_id: str
 
     @property
     def num_bytes(self):
@@ -165,7 +165,7 @@ def create_shard(shard, settings):
     """
     casing = settings.casing
     tokenizer, vocabulary = load_tokenizer(
-        settings.vocab_file, casing.do_lower_case, casing.strip_accents, shard.run
+        settings.vocab_file, casing.do_lower_case, casing.strip_accents, shard.run_id
     )
     corpus = tokenize(parts.read_part(shard.text), tokenizer)
     check_documents(corpus.num_documents, shard, settings)
@@ -178,19 +178,19 @@ def create_shard(shard, settings):
     written = write_instances(corpus, instances, settings.instances, vocabulary, shard.files)
     counts = count(corpus, instances, settings.instances, tokenizer.unk_id)
     with new_file(shard.files[0] + FINISHED_SUFFIX) as file:
-        content = {"run": shard.run, "files": written, "counts": dataclasses.asdict(counts)}
+        content = {"run": shard.run_id, "files": written, "counts": dataclasses.asdict(counts)}
         file.write(json.dumps(content, indent=2) + "\n")
     return counts
 
 
 @functools.lru_cache(maxsize=1)
-def load_tokenizer(vocab_file, lower_case, strip_accents, run):
+def load_tokenizer(vocab_file, lower_case, strip_accents, run_id):
     """Loads a BertTokenizer and its masking.Vocabulary; the first call also imports TensorFlow.
 
     Args:
       vocab_file, lower_case, strip_accents: See BertTokenizer.
-      run: Shard.run. Each run in a process reads the file once; its contents may change between
-        runs.
+      run_id: Shard.run_id. Each run in a process reads the file once; its contents may
+        change between runs.
     """
     from bert_tf.tokenization import BertTokenizer, read_added_tokens
 
@@ -283,7 +283,7 @@ def read_finished(shard, verify=False):
         return None
     try:
         content = read_json_object(path)
-        is_complete = content["run"] == shard.run and all(
+        is_complete = content["run"] == shard.run_id and all(
             _is_unchanged(path, entry["bytes"], entry["sha256"] if verify else None)
             for path, entry in zip(shard.files, content["files"], strict=True)
         )

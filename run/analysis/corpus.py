@@ -23,7 +23,7 @@ from run.finetuning.fine_tuned_model import FineTunedModel
 from run.training import plots
 from run.training.prediction import Predictor
 
-WINDOW = 512  # Number of texts to sort by length together.
+GROUP = 512  # Number of texts to sort by length together.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
 MAX_RELATIONS = 30  # Maximum number in a plot.
 COLUMNS = 4  # Columns of panels.
@@ -104,16 +104,16 @@ def _measure_texts(observer, settings):
     sums = (0.0, 0.0)
     num_texts = 0
     num_cut = 0
-    for window in _read_windows(_read_texts(settings), "text"):
+    for group in _read_groups(_read_texts(settings), "text"):
         for features, was_cut in reading.text_batches(
-            observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
+            observer.tokenizer, group, observer.metadata.max_seq_length, settings.batch_size
         ):
             sums = [
                 total + value.numpy().astype(float)
                 for total, value in zip(sums, step(features), strict=True)
             ]
             num_cut += int(was_cut.sum())
-        num_texts += len(window)
+        num_texts += len(group)
     return _CorpusMeasures(compute_means(*sums), num_texts, num_cut)
 
 
@@ -132,18 +132,18 @@ def _add_sentences(dependencies, observer, settings):
 
     step = _trace(find_hits)
     num_sentences = num_read = 0
-    for window in _read_windows(reading.read_parsed_sentences(settings.treebank), "sentence"):
+    for group in _read_groups(reading.read_parsed_sentences(settings.treebank), "sentence"):
         for indices, features, words, heads in reading.sentence_batches(
-            observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
+            observer.tokenizer, group, observer.metadata.max_seq_length, settings.batch_size
         ):
             dependencies.add(
                 num_sentences + indices,
-                [window[index].relations for index in indices],
+                [group[index].relations for index in indices],
                 heads.numpy(),
                 step(features, words, heads).numpy(),
             )
             num_read += len(indices)
-        num_sentences += len(window)
+        num_sentences += len(group)
     return num_sentences, num_sentences - num_read
 
 
@@ -202,12 +202,12 @@ def _trace(function):
     )
 
 
-def _read_windows(items, unit):
-    """Yields lists of WINDOW items, with a progress bar. `unit`: Name of an item."""
+def _read_groups(items, unit):
+    """Yields lists of GROUP items, with a progress bar. `unit`: Name of an item."""
     with tqdm(desc=f"{unit}s", unit=unit, dynamic_ncols=True) as progress:
-        while window := list(itertools.islice(items, WINDOW)):
-            yield window
-            progress.update(len(window))
+        while group := list(itertools.islice(items, GROUP)):
+            yield group
+            progress.update(len(group))
 
 
 def _write(folder, heads, measures, dependencies):

@@ -46,7 +46,7 @@ def training_batches(
         """Yields batches without end, from `first_step`."""
         step = first_step
         while True:
-            for rows in _window(
+            for rows in _sort_batches(
                 lengths,
                 batch_size,
                 seed,
@@ -101,16 +101,16 @@ def _is_wide(values, width):
     return values.ndim > 1 and values.shape[-1] == width
 
 
-def _window(lengths, batch_size, seed, window, sorted_batches, skip):
-    """Yields the rows [B] of each batch of a window of `sorted_batches` batches.
+def _sort_batches(lengths, batch_size, seed, group, sorted_batches, skip):
+    """Yields the rows [B] of each batch of a group of `sorted_batches` batches.
 
     It starts at batch `skip`.
     """
-    first = window * sorted_batches * batch_size
+    first = group * sorted_batches * batch_size
     rows = _stream(len(lengths), seed, first, first + sorted_batches * batch_size)
     if sorted_batches > 1:
         rows = rows[np.argsort(lengths[rows], kind="stable")]
-    order = _rng(seed, 1, window).permutation(sorted_batches)
+    order = _rng(seed, 1, group).permutation(sorted_batches)
     for batch in order[skip:]:
         yield rows[batch * batch_size : (batch + 1) * batch_size]
 
