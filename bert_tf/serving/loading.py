@@ -4,7 +4,7 @@ import os
 from typing import TypedDict, Unpack
 
 from bert_tf import files
-from bert_tf.checkpoints import ModelDirectory, read_config, task_metadata
+from bert_tf.checkpoints import ModelDirectory, read_config_file, task_metadata
 from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES
 from bert_tf.checkpoints.tokenizers import to_vocab_txt
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
@@ -142,7 +142,9 @@ def _load_checkpoint(
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
     else:
-        config = directory.config if bert_config_file is None else read_config(bert_config_file)
+        config = (
+            directory.config if bert_config_file is None else read_config_file(bert_config_file)
+        )
         if config is None:
             raise InputError(
                 f"contains no model with a {CONFIG_NAMES}; for other weights, set "

@@ -20,7 +20,7 @@ from bert_tf.checkpoints import (
     huggingface,
     load_pretrained,
     open_checkpoint,
-    read_config,
+    read_config_file,
 )
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
 from bert_tf.checkpoints.saved_models import read_variables
@@ -166,7 +166,7 @@ def test_variables_of_a_saved_model(tmp_path):
     assert read_variables(str(path)) == {WORDS: [30522, 8]}
     assert ModelDirectory.open(tmp_path).is_garden_encoder
     with pytest.raises(InputError, match=f"^{path}: only SavedModels of BERT encoders"):
-        read_config(str(path))  # As for the ALBERT of TF Hub.
+        read_config_file(str(path))  # As for the ALBERT of TF Hub.
     path.write_bytes(b"\xff" * 100)
     assert read_variables(str(path)) == {}
 
