@@ -88,11 +88,12 @@ def measure_length_groups(settings, results):
     arrays = {name: features[name].numpy() for name in FEATURES}
     arrays["label_ids"] = features["next_sentence_labels"].numpy()[:, 0]
     turns = {}
-    for remove_padding in (False, True):
+    for padding in (Padding.STATIC, Padding.REMOVED):
         trainer = Trainer(
             tf.distribute.get_strategy(),
             BertClassifier(
-                FastEncoder(config, Fast(remove_padding=remove_padding)), models.NUM_LABELS
+                FastEncoder(config, Fast(remove_padding=padding is Padding.REMOVED)),
+                models.NUM_LABELS,
             ),
             optimization.create_optimizer(2e-5, 1000, 100),
             losses.classification_loss,
@@ -101,16 +102,16 @@ def measure_length_groups(settings, results):
             arrays,
             settings.train_batch_size,
             SEED,
-            padding=Padding.REMOVED if remove_padding else Padding.STATIC,
+            padding=padding,
         )
         trainer.set_dataset(lambda share, dataset=dataset: dataset)
-        turns[remove_padding] = functools.partial(trainer.train, tf.constant(STEPS))
+        turns[padding] = functools.partial(trainer.train, tf.constant(STEPS))
     times = time_turns(turns, settings.rounds)
     rates = {name: STEPS * settings.train_batch_size / seconds for name, seconds in times.items()}
     results.add(
         "Fine-tuning, lengths of MRPC, grouped by length",
-        rates[True],
-        {"this project, padded": rates[False]},
+        rates[Padding.REMOVED],
+        {"this project, padded": rates[Padding.STATIC]},
         "examples/s",
     )
 

@@ -17,9 +17,9 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, name_file
 from bert_tf.tasks import Classifier
 from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tokenization.token_files import TOKENIZER_NAME
 
 METADATA_NAME = "metadata.json"
-TOKENIZER_NAME = "tokenizer.json"
 WEIGHTS_NAME = "model.weights.h5"
 PRESET_TASK_NAME = "task.json"
 TASK_WEIGHTS_NAME = "task.weights.h5"

@@ -122,7 +122,7 @@ class RowBatches:
           List of dicts, one per row: output name -> array of that row, with padding.
         """
         results = [None] * len(rows)
-        for numbers in group_by_length([len(row.ids) for row in rows]):
+        for numbers in list_batches([len(row.ids) for row in rows]):
             length = -(-len(rows[numbers[-1]].ids) // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
             length = min(length, self._max_length)
             features = fill_features([rows[number] for number in numbers], len(numbers), length)
@@ -133,7 +133,7 @@ class RowBatches:
         return results
 
 
-def group_by_length(lengths):
+def list_batches(lengths):
     """Returns lists of up to MAX_ROWS row numbers, each ascending by length.
 
     A longer row starts a new list where its padding of the earlier rows would cost more than a

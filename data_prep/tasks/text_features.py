@@ -33,7 +33,7 @@ class TextWindows(NamedTuple):
 def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
     """Converts texts to features, equal to those of the original BERT's `convert_single_example`.
 
-    Draws a progress bar on standard error.
+    Shows a progress bar on standard error.
 
     Args:
       text_a: List of n str.

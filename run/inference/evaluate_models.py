@@ -175,14 +175,14 @@ def _open_saved_model(path):
     """
     kind = KINDS[exports.read_metadata(path).kind]
     loaded = saved_model.load_saved_model(exports.find_latest_version(path))
-    static_length = loaded.signatures["ids"].structured_input_signature[1]["input_ids"].shape[-1]
+    required_length = loaded.signatures["ids"].structured_input_signature[1]["input_ids"].shape[-1]
 
     def answer(features):
         """Returns the logits of features, which it pads to a static length."""
         length = features["input_ids"].shape[-1]
-        if length > (static_length or length):
-            raise InputError(f"the export requires {static_length}", "max_seq_length", length)
-        missing = (static_length or length) - length
+        if length > (required_length or length):
+            raise InputError(f"the export requires {required_length}", "max_seq_length", length)
+        missing = (required_length or length) - length
         outputs = loaded.signatures["ids"](
             **{
                 name: tf.constant(

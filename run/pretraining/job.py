@@ -17,6 +17,7 @@ from run.pretraining.phases import get_phases
 from run.training import model_files, strategies
 from run.training.evaluations import NO_EVALUATIONS, EvaluationPlan
 from run.training.loop import lock_run, open_run
+from run.training.padding import Padding
 from run.training.results import RESULTS_FILE, write_results
 
 HEADS = "cls/"  # Prefix of the names of the variables that an evaluation requires.
@@ -83,7 +84,7 @@ def _make_evaluation(run, settings, phases):
     evaluator = PretrainingEvaluator(
         run.strategy, run.model, objective.sentence_label, objective.token_loss
     )
-    drop_remainder = strategies.requires_static_shapes(run.strategy)
+    drop_remainder = strategies.choose_padding(run.strategy) is Padding.STATIC
 
     def evaluate():
         """Evaluates on records of the last step's phase."""

@@ -21,7 +21,7 @@ SCAN_RECORDS = 1000  # Number of records to parse together.
 NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
 # Features of some records: their content, and the settings that determine whether records
 # have them.
-FEATURES_OF_KINDS = {
+OPTIONAL_FEATURES = {
     "masked_lm_positions": ("masks", "`masking` or `objective`"),
     "positions": ("several sequences each", "`pack_sequences`"),
     "next_sentence_labels": ("next sentence labels", "`objective`"),
@@ -182,7 +182,7 @@ def _describe_mismatch(record, features, bounds):
     except message.DecodeError:
         return "a record is not a tf.train.Example"
     names = {feature.name for feature in features}
-    for name, (content, flags) in FEATURES_OF_KINDS.items():
+    for name, (content, flags) in OPTIONAL_FEATURES.items():
         if (name in stored) != (name in names):
             return (
                 f"its records {'contain' if name in stored else 'lack'} {content}; set {flags} to "

@@ -137,13 +137,13 @@ def signature(arrays, num_rows, padding=Padding.DYNAMIC):
     Rows have any length, except with static padding.
     """
     width = arrays["input_mask"].shape[-1]
-    is_static = padding is Padding.STATIC
+    has_any_length = padding is not Padding.STATIC
 
     def spec(values):
         shape = [num_rows, *values.shape[1:]]
         if not isinstance(values, np.ndarray):
-            shape[1] = width if is_static else None
-        elif _is_wide(values, width) and not is_static:
+            shape[1] = None if has_any_length else width
+        elif _is_wide(values, width) and has_any_length:
             shape[-1] = None
         return tf.TensorSpec(shape, values.dtype)
 

@@ -228,11 +228,6 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, padding=Padding.STATIC
     )
 
 
-def requires_static_shapes(strategy):
-    """Returns whether shapes may not depend on the values of a batch, as on TPUs."""
-    return isinstance(strategy, tf.distribute.TPUStrategy)
-
-
 def choose_padding(strategy, jit_compile=False, is_removable=True):
     """Chooses the Padding for the devices of a strategy.
 
@@ -244,7 +239,9 @@ def choose_padding(strategy, jit_compile=False, is_removable=True):
     Returns:
       Padding, removed or static.
     """
-    if jit_compile or not is_removable or requires_static_shapes(strategy):
+    # On TPUs, shapes may not depend on the values of a batch.
+    is_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
+    if jit_compile or not is_removable or is_tpu:
         return Padding.STATIC
     return Padding.REMOVED
 

@@ -126,7 +126,7 @@ class SpanLabelerTask(Task):
     @property
     def loss(self):
         """See Task."""
-        return losses.create_span_loss(self._ignores_padding)
+        return losses.create_span_loss(self.padding is Padding.REMOVED)
 
     def score(self, outputs):
         """See Task."""
@@ -174,15 +174,11 @@ class SpanLabelerTask(Task):
         return averaged
 
     @property
-    def _ignores_padding(self):
-        return self.padding is Padding.REMOVED
-
-    @property
     def _padding_penalty(self):
         """Number to add to the scores of padding, [windows, S], or 0 if the model computes them."""
-        return (
-            MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignores_padding else 0
-        )
+        if self.padding is not Padding.REMOVED:
+            return 0
+        return MASKED_SCORE * (1 - self.features["dev"]["input_mask"])
 
     def _find_threshold(self, answers):
         """Returns the null odds above which a question has no answer."""
@@ -241,13 +237,13 @@ def record_batches(path, features, num_records, batch_size, seed, *, first_step,
     Returns:
       Dataset of dicts of name to int32 [rows, S], or [rows, 1] for scalar features.
     """
-    group_by_length = padding is not Padding.STATIC
-    num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
+    has_any_length = padding is not Padding.STATIC
+    num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if has_any_length else 1
 
     def batches(number, serialized):
         """Creates a dataset of (host's features, longest example) of each batch of a part."""
         rows = tf.range(num_batches * batch_size)
-        if group_by_length:
+        if has_any_length:
             lengths = _count_tokens(serialized, features)
             rows = tf.argsort(lengths, stable=True)
         order = tf.random.experimental.stateless_shuffle(tf.range(num_batches), seed=[seed, number])
@@ -260,13 +256,13 @@ def record_batches(path, features, num_records, batch_size, seed, *, first_step,
         }
         longest = (
             tf.reduce_max(tf.gather(lengths, rows), axis=1)
-            if group_by_length
+            if has_any_length
             else tf.zeros([num_batches], tf.int32)
         )
         return tf.data.Dataset.from_tensor_slices((arrays, longest))
 
     def truncate(batch, length):
-        return _truncate_padding(batch, length) if group_by_length else batch
+        return _truncate_padding(batch, length) if has_any_length else batch
 
     first, skip = divmod(first_step, num_batches)
     data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()

@@ -16,7 +16,7 @@ from bert_tf.features import FEATURES
 from bert_tf.serving import litert, onnx, openvino, saved_model
 from bert_tf.serving.description import ModelDescription
 from bert_tf.serving.loading import open_export
-from bert_tf.serving.plain_model import group_by_length
+from bert_tf.serving.plain_model import list_batches
 from bert_tf.tasks import KINDS
 from tests import scripts
 from tests.graphs import list_operations
@@ -283,7 +283,7 @@ def test_a_file_of_another_project_has_no_description(text):
 
 
 def test_rows_of_similar_length_run_together():
-    assert group_by_length([]) == []
-    assert group_by_length([9, 3, 3, 40, 4]) == [[1, 2, 4], [0], [3]]
-    assert group_by_length([9, 3, 5]) == [[1, 2, 0]]
-    assert group_by_length([5] * 40) == [[*range(32)], [*range(32, 40)]]
+    assert list_batches([]) == []
+    assert list_batches([9, 3, 3, 40, 4]) == [[1, 2, 4], [0], [3]]
+    assert list_batches([9, 3, 5]) == [[1, 2, 0]]
+    assert list_batches([5] * 40) == [[*range(32)], [*range(32, 40)]]
