@@ -6,7 +6,8 @@ depends only on the features. Given the normalizers of the whole batch, each par
 partial loss. The partial losses, and their gradients, add up to those of a single device. A mean of
 the means of the parts would not: items of larger parts would count less.
 
-Shape legend: B batch, S sequence, K sequences of a packed row, P predictions, V vocabulary.
+Shape legend: B batch, S sequence, K sequences of a packed row, P positions to predict, V
+vocabulary.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 """The encoder and one model per task, each called with a dict of features; see bert_tf.features.
 
-Shape legend: B batch, S sequence, H hidden, P predictions, K sequences of a packed row, V
-vocabulary, W maximum number of windows of a long text, R windows of all texts, L labels.
+Shape legend: B batch, S sequence, H hidden, P positions to predict, K sequences of a packed row, V
+vocabulary, W windows of a long text at most, WT windows of all texts, LA labels.
 """
 
 import typing
@@ -374,11 +374,11 @@ class BertLongTextClassifier(BertClassifier):
         return {**outputs, "encoder": encoder_outputs} if return_attention_scores else outputs
 
     def pool(self, logits, rows, num_texts):
-        """Pools the logits of windows into those of texts, float32 [B, L].
+        """Pools the logits of windows into those of texts, float32 [B, LA].
 
         Args:
-          logits: float32 [R, L].
-          rows: int [R]. Text of each window; B for a missing window.
+          logits: float32 [WT, LA].
+          rows: int [WT]. Text of each window; B for a missing window.
           num_texts: int scalar, B. Each text has at least one window.
         """
         return POOLINGS[self.pooling](logits, rows, tf.cast(num_texts, tf.int32) + 1)[:-1]

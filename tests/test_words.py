@@ -157,6 +157,24 @@ def test_other_names_have_several_homes(first, second):
     assert list(homes.find_second_homes(found)) == []
 
 
+AXES = {"B": "batch", "WO": "words"}
+
+
+def test_another_meaning_of_a_letter_is_found():
+    source = "'''Layers.\n\nShape legend: B batch of texts, W words,\nWO words.\n'''"
+    assert list(homes.find_axes(ast.parse(source), "run/a.py", AXES)) == [("axis", 1)]
+
+
+def test_letters_have_the_meaning_of_the_table():
+    source = "'''Layers. Legend: B batch of texts, WO words\nor tokens, (N) a ragged one.'''"
+    assert list(homes.find_axes(ast.parse(source), "run/a.py", AXES)) == []
+    table = (
+        "## Words\n\n| `A` | a |\n\n## Axis letters\n\n| `B` | batch |\n| `WO` | words |\n\n## B"
+    )
+    assert homes.read_axes(table) == AXES
+    assert homes.read_axes((words.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))["S"]
+
+
 def test_exemptions_are_in_use(findings):
     """An exempt identifier that no longer exists would allow a new one."""
     del findings

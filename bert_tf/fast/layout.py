@@ -4,7 +4,7 @@ Projections, normalization, and dropout work token by token: on a batch that is 
 of that work is wasted. With UnpaddedLayout they see a matrix of the T non-padding tokens. Only
 attention needs the tokens by sequence.
 
-Shape legend: B batch, S sequence, P positions, T tokens, W any width.
+Shape legend: B batch, S sequence, P positions, T tokens, F numbers per token.
 """
 
 import math
@@ -33,15 +33,15 @@ class Layout:
         )
 
     def tokens(self, x):
-        """Converts x [B, S, ...] to [T, W], with the axes after S flattened."""
+        """Converts x [B, S, ...] to [T, F], with the axes after S flattened."""
         return flatten(x)
 
     def sequences(self, x):
-        """Converts x [T, W] to [B, S, W]."""
+        """Converts x [T, F] to [B, S, F]."""
         return tf.reshape(x, [self.batch_size, self.sequence_length, x.shape[-1]])
 
     def spread(self, x):
-        """Converts x [T, W] to [B * S, W] for attention."""
+        """Converts x [T, F] to [B * S, F] for attention."""
         return x
 
     def create_drop(self, rate, shape, seed):
@@ -56,7 +56,7 @@ class Layout:
         """Creates a Drop for the outputs of a layer.
 
         Args:
-          x: Tensor of the outputs' shape, [T, W] or [B * P, W].
+          x: Tensor of the outputs' shape, [T, F] or [B * P, F].
           at: int32 [B, P]. Positions that are computed, with the dropout that they have if all are
             computed; None for all.
           rate: float. Fraction of the elements to zero.
@@ -73,29 +73,29 @@ class Layout:
         return self.batch_size * self.sequence_length
 
     def take(self, x, at):
-        """Selects the positions `at`, int32 [B, P], of x [T, W], and returns [B * P, W]."""
+        """Selects the positions `at`, int32 [B, P], of x [T, F], and returns [B * P, F]."""
         x = self.sequences(x)
         return flatten(gather_rows(tf.reshape(x, [-1, x.shape[-1]]), tf.shape(at)[:1], at))
 
 
 def flatten(x):
-    """Converts x [B, S, ...] to [B * S, W], with the axes after S flattened."""
+    """Converts x [B, S, ...] to [B * S, F], with the axes after S flattened."""
     return tf.reshape(x, [-1, math.prod(x.shape[2:])])
 
 
 class SequenceLayout(Layout):
-    """A layout whose T is two axes, B and S: instead of [T, W], it has [B, S, W].
+    """A layout whose T is two axes, B and S: instead of [T, F], it has [B, S, F].
 
     XLA merges a matrix multiplication with the next operations only if no reshape is between them,
     and attention needs both axes.
     """
 
     def tokens(self, x):
-        """Converts x [B, S, ...] to [B, S, W], with the axes after S flattened."""
+        """Converts x [B, S, ...] to [B, S, F], with the axes after S flattened."""
         return tf.reshape(x, [self.batch_size, self.sequence_length, math.prod(x.shape[2:])])
 
     def sequences(self, x):
-        """Returns x [B, S, W] unchanged."""
+        """Returns x [B, S, F] unchanged."""
         return x
 
     def create_drop(self, rate, shape, seed):
@@ -114,7 +114,7 @@ class SequenceLayout(Layout):
         return self.create_row_drop(rate, tf.shape(x), seed)
 
     def take(self, x, at):
-        """Selects the positions `at`, int32 [B, P], of x [B, S, W], and returns [B * P, W]."""
+        """Selects the positions `at`, int32 [B, P], of x [B, S, F], and returns [B * P, F]."""
         return flatten(take(x, at))
 
 
@@ -145,16 +145,16 @@ class UnpaddedLayout(Layout):
         self._numbers = tf.scatter_nd(positions, numbers, tf.shape(flat, tf.int64))  # int64 [B * S]
 
     def tokens(self, x):
-        """Converts x [B, S, ...] to [T, W], with the axes after S flattened."""
+        """Converts x [B, S, ...] to [T, F], with the axes after S flattened."""
         # The gradient that TensorFlow gives a gather sums rows that may repeat; these do not.
         return _set_gradient(self._take_rows, self._put_rows)(super().tokens(x))
 
     def sequences(self, x):
-        """Converts x [T, W] to [B, S, W], with zeros at padding."""
+        """Converts x [T, F] to [B, S, F], with zeros at padding."""
         return super().sequences(_set_gradient(self._put_rows, self._take_rows)(x))
 
     def spread(self, x):
-        """Converts x [T, W] to [B * S, W] for attention.
+        """Converts x [T, F] to [B * S, F] for attention.
 
         The rows of padding have no meaning and must not be used. The gradient must be zero there,
         as it is in attention: masked positions have a probability of exactly 0.
@@ -202,12 +202,12 @@ def gather_rows(rows, sizes, positions):
     graph, and this 41.
 
     Args:
-      rows: [n * S, W], n sequences of S positions.
+      rows: [n * S, F], n sequences of S positions.
       sizes: int32 [k], n as it is laid out in k axes.
       positions: int32 [..., P], k + 1 axes, those before the last of `sizes` or 1; each in [0, S).
 
     Returns:
-      [*sizes, P, W].
+      [*sizes, P, F].
     """
     count = tf.shape(rows)[0]
     sequences = tf.reduce_prod(sizes)

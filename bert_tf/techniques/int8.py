@@ -8,7 +8,7 @@ attention between the projections stay float32.
 
 In training, the gradient ignores rounding (straight-through; Jacob et al. 2018).
 
-Shape legend: T rows, K inputs of a matrix multiplication, M outputs.
+Shape legend: T tokens, HI inputs of a matrix multiplication, HO outputs of it.
 """
 
 import tensorflow as tf
@@ -78,7 +78,7 @@ def quantize_weights(weights, axis):
 
 
 def quantize_rows(x):
-    """Rounds x float32 [T, K] to its int8 values, each row over its own range.
+    """Rounds x float32 [T, HI] to its int8 values, each row over its own range.
 
     As in XNNPACK (`xnn_f32_qd8_asymmetric_quantization_params`), the zero point is computed from
     the end of the range that is closer to an integer number of steps.

@@ -3,7 +3,7 @@
 Rows are padded to a fixed length or to the longest row. Long texts can be split into overlapping
 windows.
 
-Legend: B texts, W windows of all of them, S sequence, (tokens) a ragged dimension.
+Legend: B batch of texts, W windows of all of them, S sequence, (tokens) a ragged dimension.
 """
 
 from typing import NamedTuple

@@ -8,7 +8,7 @@ load, and first run it.
 Below them are conversions of byte and character offsets in a batch of texts. Positions in rows of a
 ragged batch are made comparable across rows by concatenating the rows.
 
-Legend: B rows or texts, (N) a ragged dimension.
+Legend: B batch of rows or texts, (N) a ragged dimension.
 """
 
 import tensorflow as tf

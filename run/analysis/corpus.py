@@ -84,7 +84,7 @@ class _CorpusMeasures(NamedTuple):
     """Measures over all texts.
 
     Attributes:
-      means: float64 [K, M]. Means of all measures.
+      means: float64 [LN, ME]. Means of all measures.
       num_texts: int. Number of texts.
       num_cut: int. Number of truncated texts.
     """
@@ -172,7 +172,7 @@ def _measure_curve(model, num_examples):
 
 
 def _score_orders(model, layer_of, orders):
-    """Returns the points of the curve. `layer_of`: int [K]; `orders`: dict of name -> int [K]."""
+    """Returns the points of the curve. `layer_of`: int [LN]; `orders`: dict of name -> int [LN]."""
     network = model.make_model()
     task = model.task
     counts = np.unique(np.linspace(0, len(layer_of), CURVE_POINTS + 1).round().astype(int)).tolist()
@@ -211,7 +211,7 @@ def _read_groups(items, unit):
 
 
 def _write(folder, heads, measures, dependencies):
-    """Writes the tables and plots of measures, float64 [K, M], and of Dependencies, or None.
+    """Writes the tables and plots of measures, float64 [LN, ME], and of Dependencies, or None.
 
     Prints relations.
     """
@@ -303,7 +303,7 @@ def _write_table(folder, name, rows):
 def _write_numbers(folder, heads, measures, dependencies):
     """Writes analysis.npz. `dependencies`: Dependencies, or None.
 
-    heads: int64 [K, 2]; measure_names: str [M]; measures: float64 [K, M]; with a treebank
+    heads: int64 [LN, 2]; measure_names: str [ME]; measures: float64 [LN, ME]; with a treebank
     relations: str [R], hits: int64 [2 directions, 2 halves, R, K], cases: int64 [2 halves, R],
     offsets: int64 [O], offset_hits: int64 [2 halves, R, O].
     """
@@ -325,7 +325,7 @@ def _write_numbers(folder, heads, measures, dependencies):
 
 
 def _plot_measures(folder, heads, values):
-    """Plots one panel per measure with one cell per head. `values`: float64 [K, M]."""
+    """Plots one panel per measure with one cell per head. `values`: float64 [LN, ME]."""
     shown = [
         index for index in range(len(behaviors.MEASURES)) if not np.isnan(values[:, index]).all()
     ]

@@ -21,7 +21,7 @@ ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token maske
 class Observation:
     """A sequence and the model's attention to it.
 
-    Legend: S tokens, W words, K heads of all layers, M measures.
+    Legend: S sequence, WO words, LN heads of all layers, ME measures.
 
     Attributes:
       question: run.analysis.questions.Question.
@@ -32,8 +32,8 @@ class Observation:
       segments: List of S int, 1 in the second text.
       words: int64 [S]. Index of each token's word.
       surfaces: List of W str. The joined tokens of each word.
-      attention: float32 [K, S, S].
-      measures: float64 [K, M] of run.analysis.behaviors.MEASURES, NaN if no token has one.
+      attention: float32 [LN, S, S].
+      measures: float64 [LN, ME] of run.analysis.behaviors.MEASURES, NaN if no token has one.
       answer: Dict from Kind.rows, or None if the model has no task.
       candidates: List of S dicts, or None for [CLS] and [SEP]. Predictions of a masked LM if the
         token is masked: "own", the probability of the token itself, None for a [MASK]; "best", a
@@ -55,9 +55,9 @@ class Observation:
 
 
 def compute_means(sums, counts):
-    """Divides sums of measures [K, M] by numbers of tokens [M].
+    """Divides sums of measures [LN, ME] by numbers of tokens [ME].
 
-    The result is float64 [K, M], NaN if no token has a measure.
+    The result is float64 [LN, ME], NaN if no token has a measure.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(counts > 0, sums / counts, np.nan)
@@ -165,7 +165,7 @@ class Observer:
         return [tf.cast(each.probabilities, tf.float32) for each in attention]
 
     def sum_measures(self, attention, features):
-        """Returns the sums of measures, float32 [K, M], and numbers of tokens [M].
+        """Returns the sums of measures, float32 [LN, ME], and numbers of tokens [ME].
 
         `attention`: Result of `compute_attention`.
         """

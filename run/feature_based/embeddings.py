@@ -2,7 +2,7 @@
 
 There is one file per computed layer, `layer_N.bin`, float16 [words, H] in the order of the data.
 
-Shape legend: S tokens, K layers, H hidden size of the encoder.
+Shape legend: S sequence, LE layers and the embeddings, H hidden.
 """
 
 import hashlib
@@ -138,7 +138,7 @@ def read(folder, layers, lengths, width):
       width: int. H.
 
     Returns:
-      StackedRows, float16 [n, longest row, K, H].
+      StackedRows, float16 [n, longest row, LE, H].
 
     Raises:
       InputError: If a file is missing or damaged.

@@ -4,7 +4,7 @@ See RoBERTa (arXiv:1907.11692, section 4.1). The distribution is the same as in
 `create_masked_lm_predictions` of the original BERT, which data_prep.pretraining.instances.masking
 samples record by record. Here a batch is masked at once, in graph ops for `tf.data`.
 
-Shape legend: B batch, S sequence, P predictions, V vocabulary.
+Shape legend: B batch, S sequence, P positions to predict, V vocabulary.
 """
 
 from typing import NamedTuple
