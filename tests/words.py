@@ -107,9 +107,11 @@ def _has_backquotes(call):
 
 
 def find_all(root=ROOT, folders=FOLDERS):
-    """Returns the list of the Findings in the files of folders of a tree."""
-    guide = root / "CONTRIBUTING.md"
-    axes = homes.read_axes(guide.read_text(encoding="utf-8"))
+    """Returns the list of the Findings in the files of folders of a tree.
+
+    Letters have the meanings of this tree's CONTRIBUTING.md.
+    """
+    axes = homes.read_axes((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     findings = []
     found_homes = {"constant": [], "function": []}
     for file in sorted(file for folder in folders for file in (root / folder).rglob("*.py")):
