@@ -26,7 +26,7 @@ RESULTS_DIR = os.path.join("build", "bench_results")
 # Default of --vocab_file.
 VOCAB_FILE = os.path.join(ROOT, "tests", "reference", "text", "vocab.txt")
 # Seconds before each turn. For 50 ms after a call, ONNX Runtime's threads look for work and each
-# occupy a core.
+# occupy a core, which slows down the next turn.
 PAUSE = 0.1
 MIN_SECONDS = 10  # Minimum time for the turns of a measurement.
 # Packages whose versions are stored with results, if they are installed.

@@ -77,6 +77,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
         self.config = config
         self.is_causal = config.is_causal
         self.initializer = WeightInitializer(config.initializer_range, seed)
+        # In checkpoints, so that a resumed run samples the same dropout.
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         with tf.name_scope("bert/"):
             self.embeddings = self.embeddings_class(config, self.initializer)
@@ -239,6 +240,9 @@ class BertEncoder(KerasModel, tf_keras.Model):
 
     def find_pooled(self, features, starts=None):
         """Returns the position of the token that the pooler reads in each sequence.
+
+        Causal models are known only here: callers pass the starts of sequences in any case, and
+        heads and kinds of tasks are unchanged.
 
         Args:
           features: See `call`.

@@ -37,7 +37,8 @@ def count_examples(features):
 class Term:
     """A weighted mean over the items of a batch: sum(items * weights) / (sum(weights) + guard).
 
-    Without weights, it is sum(items) / (num_items + guard).
+    Without weights, it is sum(items) / (num_items + guard), which has the bits of `tf.reduce_mean`
+    if the guard is 0.
 
     Attributes:
       name: str. Name of the reported loss. Terms with the same name add up and must have the same

@@ -334,6 +334,7 @@ class BertLongTextClassifier(BertClassifier):
     The logit of a label is the mean or the maximum over the windows.
 
     If the texts of a batch have one window each, [B, S], the model is equivalent to BertClassifier.
+    Windows have their own axis, [B, W, S], so losses and batches count texts.
 
     Args:
       encoder, num_labels, dropout_rate, name: See BertClassifier.

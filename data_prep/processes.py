@@ -31,7 +31,7 @@ def map_in_processes(function, items, num_workers, *arguments):
       ChildProcessError: If a worker was killed.
     """
     # Spawned, not forked: the caller may have loaded TensorFlow, whose threads do not survive a
-    # fork.
+    # fork. Each process imports the main module, which should import TensorFlow only in functions.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
     pool = concurrent.futures.ProcessPoolExecutor(num_workers, context, initializer=_prepare_worker)

@@ -3,7 +3,7 @@
 Their activations are in the memory of the GPU. TensorFlow's Linux wheel registers its CUDA kernels
 even if there is no GPU. An operation without a GPU kernel runs on the host. TensorFlow copies its
 inputs and outputs, and arguments that a kernel requires in host memory, without a message, and the
-host waits.
+host waits. Texts, labels, and the bookkeeping of ragged tensors may stay on the host.
 """
 
 import dataclasses

@@ -1,6 +1,7 @@
 """Limits the time of a test: a test that hangs fails, and the others run.
 
-A signal ends a test at the limit `timeout` of pyproject.toml. If C++ code holds the interpreter's
+A signal ends a test at the limit `timeout` of pyproject.toml. It is ten minutes, because correct
+tests took more than one when the load of two cores was 10. If C++ code holds the interpreter's
 lock, for example at the end of a tf.data iterator, Python does not handle the signal. After another
 SECONDS_TO_FAIL, the stacks of all threads are printed and the process ends; pytest-xdist then
 reports the test as failed and replaces the process.

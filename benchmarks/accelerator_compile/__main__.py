@@ -2,7 +2,8 @@
 
 The results are whether the step fits, its memory, and the largest batch. The code that each replica
 runs is traced with static shapes, lowered by TensorFlow to StableHLO, and compiled by libtpu or
-XLA's GPU compiler. Nothing runs.
+XLA's GPU compiler. Nothing runs. The sum of gradients over chips, the placement by TPUStrategy, and
+the input are not included. Compile models of full depth: a few layers do not predict twelve.
 
     pip install -e '.[tpu-check]'
     python -m benchmarks.accelerator_compile --chip=v5e --batch_size=32 --largest_batch

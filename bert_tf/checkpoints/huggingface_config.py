@@ -161,8 +161,10 @@ def to_bert(values, model_type):
 def from_bert(values):
     """Returns the dict of a config.json for a result of BertConfig.to_dict.
 
-    For pruned heads, transformers requires their numbers, to make its layers smaller. The numbers
-    do not matter after the heads are removed, so the last ones are used.
+    For pruned heads, transformers requires their numbers, to make its layers smaller. After the
+    heads are removed, it only counts them, so the last ones are used. DistilBERT and ELECTRA are
+    not written: here, they are settings of the same encoder, but transformers has other names for
+    the weights of each.
 
     Raises:
       InputError: If transformers does not support the model, with the setting.

@@ -78,7 +78,7 @@ def read_full_vocabulary(vocab_file):
 def save_tokenizer(folder, tokenizer, **settings):
     """Writes vocab.txt and tokenizer_config.json to the directory of a model.
 
-    The next job finds both next to the model.
+    The next job finds both next to the model, and so does transformers.
 
     Unknown parts of the TokenizerFiles are not written.
 
@@ -133,8 +133,9 @@ def to_vocab_txt(path):
 def write_temporary_vocabulary(source, pieces, added_tokens=()):
     """Writes a vocabulary file and AddedTokens that are deleted at process exit.
 
-    `read_added_tokens` reads them. Returns the path of the vocabulary; messages about it name the
-    file `source`.
+    `read_added_tokens` reads them: the added tokens of a vocabulary are always those in its
+    directory, so no job requires another setting for them. Returns the path of the vocabulary;
+    messages about it name the file `source`.
     """
     folder = tempfile.mkdtemp(prefix="vocabulary_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

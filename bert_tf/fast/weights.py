@@ -1,8 +1,9 @@
 """A model's projections in the dtype that they are multiplied in.
 
 Under mixed precision, Keras casts a kernel each time it is used. For one sentence on a CPU, this
-takes longer than the product. So a model that answers many requests, or runs several micro-batches
-per step, has them cast once.
+takes longer than the product. So a model that answers many requests has them cast once. Training
+does not: kernels that are cast once for several micro-batches hide the gradients of recomputed
+layers.
 """
 
 import contextlib

@@ -87,6 +87,9 @@ class Remote(AnyPath):
         """Returns the Status, or None if nothing exists; see `Local.stat`.
 
         Raises OSError if the bucket or the file system does not exist or is not accessible.
+        TensorFlow's isdir and exists hide why a path is missing, and its makedirs retries for
+        minutes if a bucket does not exist. This does not query the bucket, for which many users
+        lack the permission storage.buckets.get.
         """
         path = self.path if self.path.endswith("://") else self.path.rstrip("/")
         try:

@@ -3,6 +3,9 @@
 If a file system can rename by moving, a file is written under another name (.partial) and renamed.
 An object store (gs://) cannot, but shows an object only after its upload: there, a file is uploaded
 under its name in one call. The old content exists until then.
+
+Several files cannot appear at once. Old ones are removed first, and the file without which a model
+is incomplete comes last: saved_model.pb, bert_model.ckpt.index, or model.safetensors.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """The layers that the others consist of: projection, layer normalization, and dropout.
 
-Weights are created on construction, since a BERT config fixes every shape.
+Weights are created on construction, since a BERT config fixes every shape, so a model can be loaded
+before it is called.
 """
 
 import functools

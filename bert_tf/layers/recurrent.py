@@ -60,7 +60,7 @@ class BiLSTM(SavedLayer, tf_keras.layers.Layer):
 class BiLSTMHead(SavedLayer, tf_keras.layers.Layer):
     """A BiLSTM between the encoder and the head of a task (table 5 of the paper).
 
-    Its outputs have the size H.
+    Its outputs have the size H, so that the shapes of heads are the same with and without it.
 
     Args:
       width: int. H, which is even.

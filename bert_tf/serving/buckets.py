@@ -6,7 +6,8 @@ for the call.
 
 LiteRT's older Interpreter would repack the weights for each graph of a file on its first use, which
 takes seconds and hundreds of megabytes. CompiledModel has a cache of packed weights that all graphs
-share.
+share. The rest of the time of a short request is the kernel (ai-edge-litert 2.3.0): it reads 85 MB
+of weights for one row in 3.0 ms, and computes tiles of 10 rows.
 """
 
 import atexit
@@ -29,8 +30,9 @@ from bert_tf.serving.plain_model import CALL, fill_features
 ROWS = "rows_"  # ROWS, batch size, "x", length: the model on rows of IDs.
 HEAD = "masks_"  # HEAD, number: a masked LM's head on this many states.
 
-LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # Default lengths of rows.
-BATCH_SIZES = (1, 8)  # Default batch sizes.
+# Default lengths of rows: with 24, 48, 96, and 192 between the powers of 2, there is less padding.
+LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+BATCH_SIZES = (1, 8)  # Default batch sizes. Larger ones save no time.
 
 CACHE_IN_MEMORY = ":memory"  # XNNPACK's name for a cache of packed weights that is not a file.
 CREATION = threading.Lock()  # standard error and the environment belong to the process
@@ -208,7 +210,7 @@ def _off_first_core():
 
     That core remains for the thread that calls them. A thread that is woken after a pause often
     starts on its caller's core, where both take turns: a request then takes as long as with one
-    thread.
+    thread. To keep the caller on the first core gains nothing more.
     """
     if not hasattr(os, "sched_setaffinity"):  # macOS
         yield

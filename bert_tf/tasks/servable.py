@@ -300,8 +300,9 @@ def check_features(features, config):
 def check_condition(condition, message):
     """Creates an op that fails with a message unless all of a bool tensor is True.
 
-    The error is an InvalidArgumentError. The assertions of tf.debugging create a conditional and
-    two functions each, which used to be half of "ids" and "tf_example".
+    The error is an InvalidArgumentError, which ends only the request. The assertions of
+    tf.debugging create a conditional and two functions each, which would be half of "ids" and
+    "tf_example".
     """
     return tf.raw_ops.Assert(condition=tf.reduce_all(condition), data=[message])
 

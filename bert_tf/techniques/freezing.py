@@ -7,8 +7,9 @@ def freeze(encoder, num_layers):
     """Freezes the embeddings and the `num_layers` lowest layers of a BertEncoder.
 
     Call this before anything is traced. The forward pass is unchanged, including dropout. The
-    variables are no longer `trainable_variables`, and the backward pass ends above them, also if a
-    caller sets `trainable` again; `encoder.num_frozen_layers = None` undoes that.
+    variables are no longer `trainable_variables`, and the backward pass ends above them by
+    `tf.stop_gradient`, also if a caller sets `trainable` again; frozen variables would not end
+    it. `encoder.num_frozen_layers = None` undoes that.
 
     Raises:
       InputError: If a layer to train shares its weights with one of them.

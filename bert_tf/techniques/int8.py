@@ -138,7 +138,10 @@ def quantize(model, quantization, only=None):
 
 
 def _norms_before(encoder):
-    """Returns a dict of projection -> the LayerNorm whose outputs are its inputs."""
+    """Returns a dict of projection -> the LayerNorm whose outputs are its inputs.
+
+    A matrix that several layers share has inputs from more than one.
+    """
     if encoder.config.num_hidden_groups:
         raise InputError(
             f"num_hidden_groups is {encoder.config.num_hidden_groups}; layers that share weights "

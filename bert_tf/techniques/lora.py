@@ -28,6 +28,8 @@ from bert_tf.techniques.masks import get_layers
 class LowRankAdapter(tf_keras.layers.Layer, Hook):
     """A hook that adds scale x A B to x W of a Projection with the frozen kernel W.
 
+    The product with the kernel is a separate one, so the kernel has no gradient.
+
     It has an A and a B for each of `parts` kernels. A is Gaussian and B is zero, so that nothing
     changes at first. The paper does not specify the standard deviation; the authors' code uses 1 /
     sqrt(3 HI).
@@ -84,7 +86,8 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
     """Freezes the embeddings and layers of an encoder, and adds adapters to the layers' kernels.
 
     The kernels are query, key, value, and output of attention, and both of the feed-forward
-    network. The pooler remains trainable, as a part of the head.
+    network: all of a layer, as in section 4 of QLoRA (Dettmers et al. 2023). The
+    pooler remains trainable, as a part of the head.
 
     Args:
       encoder: BertEncoder. Call this in the scope of its strategy.
@@ -112,7 +115,8 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
             attach(projection, adapter)
             adapters.append(adapter)
     # With these attributes, Keras adds the adapters' variables to those of the encoder, and a
-    # checkpoint contains the scale for its readers.
+    # checkpoint contains the scale for its readers. As attributes of a projection, Keras would
+    # freeze the adapters with it.
     encoder.adapters = adapters
     encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)
 

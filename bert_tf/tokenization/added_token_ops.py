@@ -1,7 +1,8 @@
 """Splitting of texts at added tokens in graph ops, as in `added_tokens.TokenFinder`.
 
 A regular expression of all tokens, the longest first, marks those in a text. Their hashes tell them
-apart, since a graph has no dicts without state.
+apart, since a graph has no dicts without state. An invalid byte within a token hides it, because
+the search is in bytes; `TokenFinder` searches texts from which such bytes were dropped.
 
 Legend: B batch of texts, (parts) of a text between its tokens, PA parts of all texts, TA added
 tokens in them.

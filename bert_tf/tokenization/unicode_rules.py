@@ -188,7 +188,8 @@ def is_cjk(character):
 def is_word_character(character):
     r"""Returns whether \w of the Unicode standard's regular expressions matches a character.
 
-    These are letters, marks, digits, connecting punctuation such as "_", and joiners.
+    These are letters, marks, digits, connecting punctuation such as "_", and joiners, by the tables
+    of Unicode 14.0.
     """
     code_point = ord(character)
     general_category = category(character)

@@ -208,7 +208,10 @@ def _add_answer(example, question, where, version_2_with_negative):
 
 
 def _find_answer_words(context, text, start):
-    """Returns (first, last), the words that an answer overlaps, or None if it is not at `start`."""
+    """Returns (first, last), the words that an answer overlaps, or None if it is not at `start`.
+
+    This includes empty answers and those outside the context, with which the original BERT fails.
+    """
     cleaned = " ".join(text.split())
     if not cleaned or start < 0 or start + len(text) > len(context):
         return None

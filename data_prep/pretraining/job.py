@@ -31,7 +31,8 @@ from data_prep.reading import compute_digest
 
 # In a shorter run, the start of the processes takes most of the time, so its rate says nothing.
 MIN_SECONDS_OF_RATE = 30
-BYTES_PER_WORKER = 1 << 27  # Bytes of text, times passes, for each process.
+# Bytes of text, times passes, for each process, which takes seconds to import its code.
+BYTES_PER_WORKER = 1 << 27
 
 
 def run(settings):
@@ -180,7 +181,12 @@ def open_state(settings, input_files, num_shards):
 
 
 def create_here(shards, settings):
-    """Creates shards on this machine: in this process, or in several if there is enough text."""
+    """Creates shards on this machine: in this process, or in several if there is enough text.
+
+    With several, this process only distributes the shards: when it also created some, it delayed
+    the last ones. On two cores, two workers were 1.3, 1.7, and 1.9 times as fast as one with 28 MB,
+    301 MB, and 1.12 GB of text.
+    """
     num_bytes = sum(shard.num_bytes for shard in shards)
     num_workers = settings.num_workers or max(
         1,

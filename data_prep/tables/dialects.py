@@ -2,7 +2,8 @@
 
 Python's csv.Sniffer guesses from frequencies of characters, and finds delimiters such as "e" in
 short texts. Here, the header determines the delimiter. Fields are quoted only if all quotes of the
-first rows are where a writer of quoted fields sets them, and at least one of them must be quoted.
+first rows are where a writer of quoted fields sets them, and at least one of them must be quoted:
+the published files of GLUE have quotes as text.
 """
 
 import csv

@@ -2,6 +2,7 @@
 
 The mix is ELMo's (bert_tf.layers.ScalarMix). Its center of gravity is the mean of the layer
 numbers, weighted by the mix (Tenney et al. 2019, "BERT Rediscovers the Classical NLP Pipeline").
+Probes have no hidden layers, and their inputs are standardized, so that layers can be compared.
 
 Shape legend: EX examples, IT items (words), AR items per example, LE layers and the embeddings, H
 hidden, CC classes.

@@ -57,7 +57,8 @@ class Observation:
 def compute_means(sums, counts):
     """Divides sums of measures [LN, ME] by numbers of tokens [ME].
 
-    The result is float64 [LN, ME], NaN if no token has a measure.
+    The result is float64 [LN, ME], NaN if no token has a measure. Over a corpus, windows and batch
+    sizes change the last digits of the float64 sums.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(counts > 0, sums / counts, np.nan)

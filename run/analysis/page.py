@@ -1,7 +1,8 @@
 """The attention page: a single offline HTML file.
 
 Texts are only embedded as JSON, without markup characters, and JavaScript inserts them as text. The
-Content-Security-Policy allows only the page's own scripts, and no loading of resources.
+Content-Security-Policy allows only the page's own scripts and style sheet, but no style attributes,
+and no loading of resources.
 """
 
 import base64

@@ -78,7 +78,10 @@ def compute(settings, strategy, split, features, positions, layers):
 
 
 def _describe(settings, features, positions, layers):
-    """Returns the metadata of embeddings, a dict of JSON values. See `compute`."""
+    """Returns the metadata of embeddings, a dict of JSON values. See `compute`.
+
+    They identify all bytes of the checkpoint, because a sample of them could miss a change.
+    """
     data = hashlib.sha256()
     for name in FEATURES:
         data.update(np.ascontiguousarray(features[name]).tobytes())

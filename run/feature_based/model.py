@@ -28,7 +28,7 @@ class FrozenFeatureModel(tf_keras.Model):
       input_width: int. H.
       num_outputs: int. C.
       pools: bool. Whether there is one output per row, from the maximum of each BiLSTM output over
-        the row's positions, instead of one per position.
+        the row's positions, as in InferSent (Conneau et al. 2017), instead of one per position.
       width: int. Size of the BiLSTM's layers in each direction.
       dropout_rate: float. Dropout on the inputs of each BiLSTM layer and of the last layer.
       seed: int. Seed of initial weights and dropout.

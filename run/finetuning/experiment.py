@@ -136,7 +136,10 @@ class Experiment:
         )
 
     def begin(self, settings):
-        """Writes the files of a run that precede its first checkpoint."""
+        """Writes the files of a run that precede its first checkpoint.
+
+        Its model already has its weights: a checkpoint that cannot be loaded leaves no files.
+        """
         self.make_state(settings).begin()
         self.save_files(settings)
 

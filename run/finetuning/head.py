@@ -13,7 +13,7 @@ def choose_new_variables(task, model_path, keep_head, config):
     """Decides whether to load the task head of a checkpoint, and prints the decision.
 
     By default, it is loaded if it fits and task.json does not say that it was trained for other
-    labels.
+    labels. The names of the labels decide, not the task: RTE's head fits QNLI.
 
     Args:
       task: Task that has read its data.

@@ -2,8 +2,9 @@
 
 The models can have any format.
 
-All models get the features of a checkpoint and are scored by the task's metrics, so the model
-causes all differences.
+All models get the features of a checkpoint, since only a SavedModel tokenizes in its graph, and are
+scored by the task's metrics, so the model causes all differences. The logarithms of an export's
+probabilities serve as logits.
 """
 
 import collections.abc

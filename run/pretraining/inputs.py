@@ -76,7 +76,7 @@ def pretraining_evaluation_data(
     """Creates batches of every record once, in file order. See `pretraining_training_data`.
 
     All records are in epoch 0, at their position in the files. The last batch may be smaller, and a
-    host may have no rows of it.
+    host may have no rows of it. (The original BERT repeats the records of small files.)
     """
     rows = share.rows(batch_size)
 

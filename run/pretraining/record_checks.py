@@ -90,7 +90,8 @@ def check_pretraining_records(paths, features, bounds):
 def name_bad_file(paths, features, bounds):
     """Converts an error caused by a bad record to an InputError that names its file.
 
-    See `check_pretraining_records` for the arguments.
+    It searches the files, because TensorFlow's error names none. See `check_pretraining_records`
+    for the arguments.
     """
     try:
         yield
@@ -122,6 +123,8 @@ def count_records(paths):
 
 def assert_within(features, bounds):
     """Checks that a batch's numbers are within the model's bounds; a graph function.
+
+    On a GPU, a lookup of an invalid ID returns zeros and does not fail.
 
     Args:
       features: Dict of name to [B, length] int32, or float32, which must be finite.

@@ -2,7 +2,8 @@
 
 Each round has a directory in output_dir, such as `round_1`, with the pruned model, and below it, in
 `tuned`, the model after fine-tuning. An interrupted command resumes with the first round without
-scores. The final model is in output_dir.
+scores. The final model is in output_dir. Pruned models are TF1 checkpoints without optimizer state,
+because no run of the smaller model can be resumed.
 """
 
 import dataclasses

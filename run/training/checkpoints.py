@@ -141,7 +141,8 @@ def _remove_temporary_files(directory):
 class BestWeights:
     """The weights with the highest value of a metric.
 
-    They are a checkpoint of only the weights in the directory best/ of a run.
+    They are a checkpoint of only the weights in the directory best/ of a run. Weights of a later
+    step than the one that a run resumes from remain, because the run reaches that step again.
 
     Args:
       output_dir: Path of the run's directory.

@@ -40,6 +40,9 @@ NO_EVALUATIONS = EvaluationPlan()
 class Evaluations:
     """The evaluations of a training run.
 
+    The log of evaluations is their state: it shows a resumed run whether it has to evaluate the
+    step of its checkpoint, and when to stop early.
+
     Args:
       run_logs: Logs of the run.
       best: BestWeights of the run.

@@ -144,7 +144,8 @@ class Run:
       network: Callable that a training step runs, from features to the inputs of `loss`: the model,
         or an object that runs it. Its `trainable_variables` are trained.
       aside: Dict of name to trackable. Weights outside the model that are trained and saved in its
-        checkpoints.
+        checkpoints, whose readers ignore them, such as the projection from a student's hidden size
+        to a teacher's.
       init_layers: Layers of init_checkpoint that initialize the model's layers. See
         `load_pretrained`.
     """
@@ -365,7 +366,8 @@ class Run:
     def _save(self, run_logs):
         """Saves a checkpoint of this step, after the log.
 
-        A run that resumes from the checkpoint requires the log up to its step.
+        A run that resumes from the checkpoint requires the log up to its step. Training waits for
+        the checkpoint: a thread would require a copy of all variables, and a second way to resume.
         """
         run_logs.write()
         if not self._manager.must_save(self.step):

@@ -4,7 +4,8 @@ They are a teacher's outputs, or an encoder's embeddings.
 
 A directory has one subdirectory per set of data and settings, named with a fingerprint of both. It
 contains one file per name, which is the concatenation of the rows' arrays, and values.json, which
-describes them. The subdirectory is complete if values.json exists.
+describes them. The subdirectory is complete if values.json exists. The files are in the order of
+the data and are read at any row, which a shuffled TFRecord would not allow.
 """
 
 import contextlib

@@ -60,7 +60,7 @@ def prune(tensors, config, heads, neurons):
 
     Returns:
       Tuple `(tensors, config)` of the smaller model. The config has the sizes of each layer, or one
-      if all are equal.
+      if all are equal. `num_attention_heads` is unchanged, because it determines the head size.
 
     Raises:
       InputError: If the layers of the model share their weights.

@@ -42,7 +42,9 @@ def factorize(tensors, config, size):
     """Factorizes the word embedding matrix [V, H] into [V, FA] [FA, H] by its singular values.
 
     The product is the best approximation of rank FA. Both factors are scaled by the square roots of
-    the singular values, so that neither learns faster than the other.
+    the singular values, so that neither learns faster than the other. Unlike in ALBERT, the product
+    has no bias, and the transform of the masked LM keeps H columns, so that one factorization fits
+    the embeddings and the scores.
 
     Args:
       tensors: Dict of canonical name to StoredTensor.

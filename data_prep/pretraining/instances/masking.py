@@ -19,7 +19,8 @@ class Vocabulary:
 
     Attributes:
       random_ids: int [n]. IDs to sample random tokens from: those of all distinct tokens, including
-        special tokens, in the order of the original BERT.
+        special tokens, in the order of the original BERT. It samples from the keys of its dict, so
+        records also equal the original's if a vocabulary has duplicate or blank lines.
       cls_id, sep_id, mask_id: int. IDs of [CLS], [SEP], and [MASK].
       is_continuation: bool [V], for each ID. True for a token that continues a word, "##...".
     """

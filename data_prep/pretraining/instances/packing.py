@@ -3,7 +3,7 @@
 Shortest-pack-first histogram packing (Krell et al.: Efficient sequence packing without
 cross-contamination, arXiv:2107.02027): sequences of equal length are interchangeable, so packs are
 built from lengths, longest first. Each length is added to the emptiest pack with space for
-it. The run time depends only on the longest length.
+it. The run time depends only on the longest length. A pack has sequences of one shard.
 """
 
 import collections

@@ -25,8 +25,8 @@ PREDICTIONS_FILE = "predictions.json"
 NBEST_FILE = "nbest_predictions.json"
 NULL_ODDS_FILE = "null_odds.json"
 
-# The original BERT begins its search for the smallest null score with this value, which is higher
-# than any threshold.
+# Null odds of a question without any answer, with which the original BERT fails: the value with
+# which it begins its search for the smallest null score, higher than any threshold.
 CERTAINLY_NULL = 1_000_000.0
 
 
@@ -210,7 +210,7 @@ def get_final_text(tokens, original, do_lower_case, strip_accents=None):
 
     Splits the words of the text like the tokenizer, and searches for the answer there. Returns the
     complete text if splitting changed the number of characters other than spaces, or if the answer
-    is not found, as with [UNK] tokens.
+    is not found, as with [UNK] tokens, and with added tokens that have punctuation or capitals.
 
     Args:
       tokens: List of str. Consecutive tokens.
