@@ -15,7 +15,7 @@ from bert_tf.tokenization.plain import PlainTokenizer
 
 LENGTH = 29
 STRIDE = 5
-MOST_WINDOWS = 6
+MAX_WINDOWS = 6
 LONGEST_ANSWER = 7
 CONTEXTS = 700  # of each case; 4.3 windows each
 
@@ -55,13 +55,13 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
     rooms = generator.integers(3, LENGTH - 3, CONTEXTS)
     contexts, were_cut = zip(
         *(
-            decoding.list_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
+            decoding.list_windows(int(total), int(room), STRIDE, MAX_WINDOWS)
             for total, room in zip(totals, rooms, strict=True)
         ),
         strict=True,
     )
     ids = tf.RaggedTensor.from_row_lengths(tf.zeros([totals.sum()], tf.int32), totals)
-    windows = split_into_windows(ids, tf.constant(rooms), STRIDE, MOST_WINDOWS)
+    windows = split_into_windows(ids, tf.constant(rooms), STRIDE, MAX_WINDOWS)
     assert [(*each,) for context in contexts for each in context] == list(
         zip(windows.starts.numpy(), windows.lengths.numpy(), strict=True)
     )
