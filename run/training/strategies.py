@@ -231,6 +231,11 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, padding=Padding.STATIC
     )
 
 
+def is_tpu(strategy):
+    """Returns whether the devices are TPUs, where shapes may not depend on a batch's values."""
+    return isinstance(strategy, tf.distribute.TPUStrategy)
+
+
 def choose_padding(strategy, jit_compile=False, is_removable=True):
     """Chooses the Padding for the devices of a strategy.
 
@@ -242,9 +247,7 @@ def choose_padding(strategy, jit_compile=False, is_removable=True):
     Returns:
       Padding, removed or static.
     """
-    # On TPUs, shapes may not depend on the values of a batch.
-    is_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
-    if jit_compile or not is_removable or is_tpu:
+    if jit_compile or not is_removable or is_tpu(strategy):
         return Padding.STATIC
     return Padding.REMOVED
 

@@ -205,7 +205,7 @@ def test_padding_is_removed_where_shapes_may_change(monkeypatch):
         Padding.DYNAMIC: False,
         Padding.STATIC: False,
     }
-    monkeypatch.setattr(strategies, "requires_static_shapes", lambda strategy: True)
+    monkeypatch.setattr(strategies, "is_tpu", lambda strategy: True)
     assert strategies.choose_padding(one) is Padding.STATIC
 
 
