@@ -235,7 +235,7 @@ def test_the_origin_of_contributing(monkeypatch, reference, tmp_path, reference_
     (tmp_path / "bert_config.json").write_text(reference_config.to_json())
     opened = ModelDirectory.open(tmp_path)
     assert opened.config == reference_config
-    assert opened.checkpoint.kind == "NumPy archive"
+    assert opened.checkpoint.format == "NumPy archive"
     model = bert_tf.BertEncoder(opened.config)
     assert load_pretrained(model, tmp_path).missing == ()
     convert(tmp_path, tmp_path / "tf1", "tf1")
