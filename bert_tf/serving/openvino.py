@@ -6,11 +6,19 @@
 Both require only openvino at run time. The graph takes input_ids, input_mask, and segment_ids,
 int32 [B, S] of any size, and returns the outputs of `Servable.compute_numbers`. The description of
 the model is in the .xml file.
+
+With int8 weights, kernels and word embeddings have the values of the int8 LiteRT file. OpenVINO
+quantizes the other operand of a multiplication at run time, in groups of a row, each over its own
+symmetric range. The multiplication runs in int8 on CPUs with instructions for it, and in float32 on
+others.
 """
 
+import math
 import os
 import shutil
 import tempfile
+
+import numpy as np
 
 from bert_tf import files, processor
 from bert_tf.errors import InputError
@@ -24,7 +32,10 @@ WEIGHTS_SUFFIX = ".bin"
 DESCRIPTION = ["bert_tf", "description"]
 PRECISION = ["bert_tf", "precision"]
 PRECISIONS = {"float32": "f32", "bfloat16": "bf16"}  # OpenVINO's names of the types.
+# Options in the file with which OpenVINO compiles the model, whoever opens it.
+GROUP_SIZE = ["runtime_options", "DYNAMIC_QUANTIZATION_GROUP_SIZE"]
 INSTALL = "pip install 'bert-tf[openvino]'"
+MIN_GROUP_SIZE = 32
 
 
 def write(servable, path, weights="float32", precision="float32"):
@@ -33,7 +44,8 @@ def write(servable, path, weights="float32", precision="float32"):
     Args:
       servable: Servable.
       path: str. Path of the .xml file; the weights are next to it.
-      weights: str. Storage type, float32 or float16; it does not change the type of computations.
+      weights: str. Storage type, float32, float16, or int8. float16 does not change the type of
+        computations.
       precision: str. Type of the computations, float32 or bfloat16. With bfloat16, OpenVINO also
         computes normalization and softmax in it, where the CPU has instructions for it.
 
@@ -50,6 +62,10 @@ def write(servable, path, weights="float32", precision="float32"):
         model = openvino.Core().read_model(source)
         model.set_rt_info(ModelDescription.from_servable(servable).to_json(), DESCRIPTION)
         model.set_rt_info(PRECISIONS[precision], PRECISION)
+        if weights == "int8":
+            num_inputs = _quantize_matrices(openvino, model)
+            size = _choose_group_size(num_inputs, servable.config.hidden_size)
+            model.set_rt_info(size, GROUP_SIZE)
         written = os.path.join(folder, f"model{SUFFIX}")
         openvino.save_model(model, written, compress_to_fp16=weights == "float16")
         for suffix in (WEIGHTS_SUFFIX, SUFFIX):  # The .xml file, which is opened, is last.
@@ -100,6 +116,65 @@ def open_model(path, num_threads=None):
         return {name: outputs[number] for number, name in enumerate(names)}
 
     return PlainModel(described, RowBatches(compute, described.task.max_seq_length))
+
+
+def _quantize_matrices(openvino, model):
+    """Replaces the float32 matrices of an openvino.Model by int8 values times their scales.
+
+    A kernel has a scale per output, and an embedding matrix one per row. OpenVINO recognizes this
+    form of the weights, and does not convert them to float32 again.
+
+    Returns:
+      Set of int. Numbers of inputs of the kernels.
+    """
+    from bert_tf.techniques import int8
+
+    ops = openvino.opset13
+    replaced = {}
+    num_inputs = set()
+    for node in model.get_ordered_ops():
+        kind = node.get_type_name()
+        if kind not in ("MatMul", "Gather"):
+            continue
+        operand = node.input(1 if kind == "MatMul" else 0)
+        constant = operand.get_source_output().get_node()
+        name = constant.get_friendly_name()
+        has_rows = kind == "Gather" or node.get_attributes()["transpose_b"]
+        axis = 1 if has_rows else 0
+        if name not in replaced:
+            if not _is_matrix(constant) or constant.data.size < int8.LEAST_ELEMENTS:
+                continue
+            if constant.data.shape[axis] < MIN_GROUP_SIZE:  # Such as the token types, by one-hot.
+                continue
+            values, scales = int8.split_weights(constant.data, axis)
+            stored = ops.convert(ops.constant(values.numpy().astype(np.int8)), "f32")
+            replaced[name] = ops.multiply(stored, ops.constant(scales.numpy()))
+        operand.replace_source_output(replaced[name].output(0))
+        if kind == "MatMul":
+            num_inputs.add(constant.data.shape[axis])
+    model.validate_nodes_and_infer_types()
+    return num_inputs
+
+
+def _is_matrix(node):
+    """Returns whether a node of an openvino.Model is a constant float32 matrix."""
+    if node.get_type_name() != "Constant":
+        return False
+    return node.data.dtype == np.float32 and node.data.ndim == 2
+
+
+def _choose_group_size(num_inputs, hidden_size):
+    """Returns how many inputs of a multiplication share a scale at run time.
+
+    OpenVINO multiplies in float32 if the number does not divide the inputs of a kernel. Sizes below
+    MIN_GROUP_SIZE, which pruned models can have, would be slower.
+
+    Args:
+      num_inputs: Numbers of inputs of the int8 kernels.
+      hidden_size: int.
+    """
+    size = math.gcd(*num_inputs)
+    return size if size >= MIN_GROUP_SIZE else hidden_size
 
 
 def _import(subject):

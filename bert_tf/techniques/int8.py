@@ -69,12 +69,24 @@ class FakeQuantization(Hook):
 
 
 def quantize_weights(weights, axis):
-    """Rounds float32 weights to their int8 values, with one scale for each output.
+    """Rounds float32 weights to products of int8 values and scales; see `split_weights`."""
+    values, scales = split_weights(weights, axis)
+    return values * scales
 
-    `axis` is the axis of the inputs.
+
+def split_weights(weights, axis):
+    """Rounds weights to int8 values, with one scale for each output.
+
+    Args:
+      weights: float32 of rank 2.
+      axis: int. Axis of the inputs.
+
+    Returns:
+      Tuple `(values, scales)`: float32 integers from -127 to 127 of the shape of `weights`, and
+      float32 with size 1 in `axis`.
     """
-    scale = tf.reduce_max(tf.abs(weights), axis=axis, keepdims=True) / WEIGHT_STEPS
-    return tf.round(tf.math.divide_no_nan(weights, scale)) * scale
+    scales = tf.reduce_max(tf.abs(weights), axis=axis, keepdims=True) / WEIGHT_STEPS
+    return tf.round(tf.math.divide_no_nan(weights, scales)), scales
 
 
 def quantize_rows(x):

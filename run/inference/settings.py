@@ -34,7 +34,7 @@ WEIGHTS = {
     "saved_model": ("float32", "bfloat16", "int8"),
     "litert": ("float32", "float16", "int8"),
     "onnx": ("float32",),
-    "openvino": ("float32", "float16"),
+    "openvino": ("float32", "float16", "int8"),
 }
 LITERT = any_of("with_litert", equals("format", "litert"))  # Condition: a LiteRT model is written.
 OTHER_OUTPUTS = (".parquet", ".xlsx", ".gz")  # Ends of the names of files that are not written.
@@ -202,7 +202,8 @@ class ExportSettings(CheckpointSettings):
         "float32",
         "Type of the stored weights. saved_model: float32, bfloat16, or int8, all converted to "
         "the type of --mixed_precision when loaded. litert: float32, float16, or int8 (dynamic "
-        "range quantization, computed in integers). onnx: float32. openvino: float32 or float16.",
+        "range quantization, computed in integers). onnx: float32. openvino: float32, float16, or "
+        "int8 (computed in integers).",
         choices=("float32", "float16", "bfloat16", "int8"),
     )
     signatures: str = setting(

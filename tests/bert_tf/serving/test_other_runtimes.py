@@ -1,6 +1,7 @@
 """Exports that other runtimes open: OpenVINO, ONNX Runtime, and Keras 3."""
 
 import concurrent.futures
+import dataclasses
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
 from bert_tf.serving import litert, onnx, openvino, saved_model
@@ -18,9 +20,13 @@ from bert_tf.serving.description import ModelDescription
 from bert_tf.serving.loading import open_export
 from bert_tf.serving.plain_model import list_batches
 from bert_tf.tasks import KINDS
+from bert_tf.tasks.classifier.graph import ServedClassifier
+from bert_tf.techniques import int8
 from tests import scripts
+from tests.encoders import make_encoder
 from tests.graphs import list_operations
 from tests.toy_servables import (
+    CONFIG,
     METADATA,
     PIECES,
     REQUESTS,
@@ -243,6 +249,62 @@ def test_bfloat16_in_openvino(servables, tmp_path, monkeypatch):
         outputs[precision] = open_export(path)(**REQUESTS["classifier"])["probabilities"]
     assert hints == ["f32", "bf16"]
     np.testing.assert_allclose(outputs["bfloat16"], outputs["float32"], rtol=0, atol=0.05)
+
+
+def make_wide_servable(tokenizer, round_weights=False):
+    """Creates a classifier whose matrices have at least 1,024 elements, as int8 files require.
+
+    If `round_weights`, they have the values that their int8 form can represent.
+    """
+    config = dataclasses.replace(
+        CONFIG, hidden_size=48, intermediate_size=144, initializer_range=0.2
+    )
+    model = models.BertClassifier(make_encoder(config, remove_padding=False), 3)
+    if round_weights:
+        kernels = [weight for weight in model.weights if "kernel" in weight.name]
+        for weight in [*kernels, model.encoder.embeddings.word_embeddings]:
+            if weight.shape.num_elements() >= int8.LEAST_ELEMENTS:
+                axis = 0 if "kernel" in weight.name else 1
+                weight.assign(int8.quantize_weights(weight.read_value(), axis))
+    return ServedClassifier(model, tokenizer, METADATA["classifier"])
+
+
+def test_int8_in_openvino(toy_tokenizer, tmp_path):
+    """The weights are rounded to int8; then, by default, also the inputs of multiplications."""
+    runtime = pytest.importorskip("openvino")
+    servable = make_wide_servable(toy_tokenizer)
+    sizes = {}
+    for weights in ("float32", "int8"):
+        openvino.write(servable, str(tmp_path / f"{weights}.xml"), weights=weights)
+        sizes[weights] = (tmp_path / f"{weights}.bin").stat().st_size
+    assert sizes["int8"] < 0.35 * sizes["float32"]
+
+    path = str(tmp_path / "int8.xml")
+    core = runtime.Core()
+    compiled = core.compile_model(path, "CPU")
+    assert compiled.get_property("DYNAMIC_QUANTIZATION_GROUP_SIZE") == 48
+    generator = np.random.default_rng(1)
+    features = {
+        "input_ids": generator.integers(5, 39, [ROWS, LENGTH], np.int32),
+        "input_mask": np.ones([ROWS, LENGTH], np.int32),
+        "segment_ids": np.zeros([ROWS, LENGTH], np.int32),
+    }
+    exact = core.compile_model(path, "CPU", EXACT | {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 0})
+    rounded = compute_expected(make_wide_servable(toy_tokenizer, round_weights=True), features)
+    assert_near(exact(features)[0], rounded["logits"])
+    differences = rounded["logits"] - compute_expected(servable, features)["logits"]
+    assert np.abs(differences).max() > 1e-3
+
+    request = REQUESTS["classifier"]
+    found = open_export(path)(**request)["probabilities"]
+    np.testing.assert_allclose(found, respond(servable, request)["probabilities"], atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("num_inputs", "size"), [({48, 144}, 48), ({768, 3072}, 768), ({64, 96}, 32), ({48, 143}, 48)]
+)
+def test_group_size_in_openvino(num_inputs, size):
+    assert openvino._choose_group_size(num_inputs, hidden_size=min(num_inputs)) == size
 
 
 @pytest.mark.parametrize("name", FORMATS)
