@@ -66,7 +66,11 @@ LATE_IMPORTS = {
     },
     # Optional packages, and TensorFlow for writing a file.
     "bert_tf.serving.onnx": {"onnx", "onnxruntime", "tensorflow", "tf2onnx"},
-    "bert_tf.serving.openvino": {"bert_tf.serving.saved_model", "openvino"},
+    "bert_tf.serving.openvino": {
+        "bert_tf.serving.saved_model",
+        "bert_tf.techniques.int8",
+        "openvino",
+    },
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.tables.records": {"pyarrow"},  # An optional package.
