@@ -7,11 +7,11 @@ import sys
 from benchmarks.peer_process import ROOT
 
 
-def export_encoder(checkpoint, folder, export_format, **flags):
+def export_encoder(model_path, folder, export_format, **flags):
     """Exports a checkpoint with run.export_saved_model.
 
     Args:
-      checkpoint: Path of the checkpoint.
+      model_path: Path of the checkpoint.
       folder: Path of the directory to write to.
       export_format: str. "saved_model", "openvino", or "litert".
       **flags: Other flags of the script.
@@ -20,7 +20,7 @@ def export_encoder(checkpoint, folder, export_format, **flags):
       Path for `bert_tf.load`. It does not exist if the export fails, for example without openvino.
     """
     flags = {
-        "init_checkpoint": checkpoint,
+        "init_checkpoint": model_path,
         "task": "encoder",
         "format": export_format,
         "export_dir": folder,

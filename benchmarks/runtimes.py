@@ -17,7 +17,7 @@ from typing import NamedTuple
 from benchmarks import exports, measurements, models
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.features import FEATURES
 from bert_tf.models import BertEncoder
 from bert_tf.tokenization import BertTokenizer
@@ -108,17 +108,17 @@ def run(settings):
     """Exports the model and measures each type and shape; settings: ShapeSettings."""
     tokenizer = BertTokenizer(measurements.VOCAB_FILE)
     config = dataclasses.replace(
-        read_config(settings.bert_config_file, max(settings.lengths)),
+        read_model_config(settings.bert_config_file, max(settings.lengths)),
         vocab_size=tokenizer.vocab_size,
     )
     with tempfile.TemporaryDirectory() as folder, Results("runtimes", settings) as results:
-        checkpoint = os.path.join(folder, "checkpoint")
-        BertEncoder(config).save_pretrained(checkpoint, tokenizer)
+        model_path = os.path.join(folder, "checkpoint")
+        BertEncoder(config).save_pretrained(model_path, tokenizer)
         for dtype in TYPES:
-            measure(dtype, checkpoint, config, settings, results)
+            measure(dtype, model_path, config, settings, results)
 
 
-def measure(dtype, checkpoint, config, settings, results):
+def measure(dtype, model_path, config, settings, results):
     """Adds the comparisons in a type of TYPES."""
     sizes = models.get_huggingface_sizes(config)
     with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +131,7 @@ def measure(dtype, checkpoint, config, settings, results):
                 flags["lengths"] = join_numbers(settings.lengths)
                 flags["batch_sizes"] = join_numbers(settings.batch_sizes)
             path = exports.export_encoder(
-                checkpoint, os.path.join(folder, export.name), export.format, **flags
+                model_path, os.path.join(folder, export.name), export.format, **flags
             )
             ours[export.name] = results.start_peer(export.name, export.packages, OUR_MODULE, path)
         peers = {

@@ -1,4 +1,4 @@
-"""Counts forms of code that pack several things into a line or a name.
+"""Counts forms of code that put several things into a line or a name.
 
     python -m tests.code_form             # the counts
     python -m tests.code_form tuple_copy  # the lines of one of them

@@ -7,8 +7,8 @@
 A mutant is a comparison, an operation, a condition, a constant, or a returned value that is
 replaced, drawn at random with the seed: the same number of each kind. Its tests run in a copy of
 the project, without those that are marked as extra_large: those that are named after the module or
-use its names, those of all settings if it has settings, then those of its package. The table names the test that kills it. A mutant that
-survives shows a missing test, or code that has no effect.
+use its names, those of all settings if it has settings, then those of its package. The table names
+the test that kills it. A mutant that survives shows a missing test, or code that has no effect.
 """
 
 import argparse

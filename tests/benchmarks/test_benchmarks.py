@@ -174,8 +174,8 @@ CASES = {
     "training_step": Case(
         {"train_batch_size": 3, "max_seq_length": 10, "max_predictions_per_seq": 4},
         {
-            (f"{kind}, a step{in_dtype}", peer)
-            for kind in ("Pre-training, no padding", "Fine-tuning, lengths of MRPC")
+            (f"{measurement}, a step{in_dtype}", peer)
+            for measurement in ("Pre-training, no padding", "Fine-tuning, lengths of MRPC")
             for in_dtype, peer in (
                 ("", f"{OFFICIAL}, AdamWeightDecay"),
                 (" in bfloat16", "this project in float32"),

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.fast.dropout import Drop, draw, hash_words
+from bert_tf.fast.dropout import Drop, create_drop, hash_words
 from bert_tf.fast.einsum import attend, normalize_in_one_pass
 from bert_tf.layers import attention_bias
 from bert_tf.layers.basic import normalize
@@ -99,7 +99,7 @@ def test_hashed_dropout_keeps_elements_independently(shape):
     The tolerance is five standard deviations.
     """
     keep, same, other = (
-        draw(0.1, tf.constant(shape), tf.constant(seed), hash_words).keep.numpy()
+        create_drop(0.1, tf.constant(shape), tf.constant(seed), hash_words).keep.numpy()
         for seed in ([3, 4], [3, 4], [3, 5])
     )
     np.testing.assert_array_equal(keep, same)

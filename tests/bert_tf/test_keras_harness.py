@@ -141,5 +141,5 @@ def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path):
     model.get_config()
     lora.add_adapters(model.encoder, 2, 4.0, seed=1)
     assert_reported("qkv")
-    lora.merge_adapters(model.encoder)
+    lora.merge_into_kernels(model.encoder)
     assert_reported("bert")

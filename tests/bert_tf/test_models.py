@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf import models
-from bert_tf.fast import PackedDropout
+from bert_tf.fast import BitDropout
 from bert_tf.layers import LayerNorm, Projection, WeightInitializer
 from bert_tf.layers.recurrent import BiLSTMHead
 from tests.bert_tf.keras_cases import CONFIG, FEATURES, LABELS, B, H, P, V
@@ -141,8 +141,8 @@ def test_dropout_differs_between_calls_and_depends_on_the_seed_alone():
 def test_dropout_samples_each_half_of_the_rows_independently(rows):
     """Each word of random bits decides on an element of the first half and on one of the second."""
     ones = tf.ones([rows, 2003])
-    dropped = PackedDropout(0.3)(ones, seed=tf.constant([3, 4])).numpy()
-    np.testing.assert_array_equal(PackedDropout(0.3)(ones, seed=tf.constant([3, 4])), dropped)
+    dropped = BitDropout(0.3)(ones, seed=tf.constant([3, 4])).numpy()
+    np.testing.assert_array_equal(BitDropout(0.3)(ones, seed=tf.constant([3, 4])), dropped)
     scale = 2**16 / (2**16 - round(0.3 * 2**16))  # 1 / 0.7, except for the rounding of the rate.
     assert set(np.unique(dropped)) == {0.0, np.float32(scale)}
     first, second = np.split(dropped > 0, [(rows + 1) // 2])
@@ -158,7 +158,7 @@ def test_dropout_and_its_gradient_have_the_same_mask():
     x = tf.constant([[1.0, -2.0, 3.0, 4.0], [5.0, 6.0, -7.0, 8.0], [9.0, 1.0, 2.0, 3.0]])
     with tf.GradientTape() as tape:
         tape.watch(x)
-        dropped = PackedDropout(0.5)(x, seed=tf.constant([3, 5]))
+        dropped = BitDropout(0.5)(x, seed=tf.constant([3, 5]))
     gradient = tape.gradient(dropped, x, output_gradients=tf.fill([3, 4], 3.0)).numpy()
     assert set(np.unique(gradient)) == {0.0, 6.0}
     np.testing.assert_array_equal(dropped, gradient / 3 * x)
@@ -180,11 +180,13 @@ def test_pretraining_heads_have_no_dropout():
     """With the same dropout in the encoder, the heads add none."""
     model, parts = (models.BertPretrainer(models.BertEncoder(CONFIG, seed=5)) for _ in range(2))
     outputs = model(FEATURES, training=True)
-    encoded = parts.encoder(FEATURES, training=True)
+    encoder_outputs = parts.encoder(FEATURES, training=True)
     np.testing.assert_array_equal(
-        outputs["next_sentence_logits"], parts.next_sentence(encoded["pooled_output"])
+        outputs["next_sentence_logits"], parts.next_sentence(encoder_outputs["pooled_output"])
     )
-    masked = tf.gather(encoded["sequence_output"], FEATURES["masked_lm_positions"], batch_dims=1)
+    masked = tf.gather(
+        encoder_outputs["sequence_output"], FEATURES["masked_lm_positions"], batch_dims=1
+    )
     logits = parts.masked_lm(tf.reshape(masked, [-1, H]), parts.encoder.embeddings)
     np.testing.assert_array_equal(outputs["masked_lm_logits"], tf.reshape(logits, [B, P, V]))
 

@@ -10,7 +10,7 @@ import os
 import pytest
 import tensorflow as tf
 
-from bert_tf.checkpoints import ModelDirectory, read_config
+from bert_tf.checkpoints import ModelDirectory, read_config_file
 from bert_tf.errors import InputError
 from data_prep import reading
 from data_prep.pretraining.shards import Counts, Shard, read_finished
@@ -43,7 +43,7 @@ def test_yaml_creates_no_objects(tmp_path, trap):
         f"task: !!python/object/apply:builtins.open ['{trap}', 'w']\n"
     )
     with pytest.raises(InputError, match=r"params\.yaml: is not YAML"):
-        read_config(str(tmp_path / "params.yaml"))
+        read_config_file(str(tmp_path / "params.yaml"))
 
 
 @pytest.mark.parametrize("place", ["/elsewhere/ckpt-1", "../other/ckpt-1", "below/ckpt-1"])

@@ -121,7 +121,7 @@ def test_files_and_directories_may_be_remote():
     remote_folders.put(f"{folder}/data/article.txt", "Mary".encode("utf-16"))
     with rejects("article.txt", "is UTF-16", "save the file as UTF-8"):
         AnswerSettings(context_file=f"{folder}/data/article.txt").read_context()
-    roles.check(
+    roles.check_roles(
         multiple_choice.MultipleChoiceSettings(train_file=f"{folder}/data", data_format="race"),
         FineTuningSettings(do_train=True),
     )
@@ -133,12 +133,12 @@ def test_a_config_by_file_or_by_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = BertConfig(11, 6, 2, 3, 7, max_position_embeddings=13)
     (tmp_path / "bert_config.json").write_text(small.to_json())
-    assert resolution.read_config("bert_config.json", 13) == small
-    assert resolution.read_config("base", 512) == BertConfig.from_name("base")
+    assert resolution.read_model_config("bert_config.json", 13) == small
+    assert resolution.read_model_config("base", 512) == BertConfig.from_name("base")
     (tmp_path / "base").write_text(small.to_json())  # A file takes precedence over a name.
-    assert resolution.read_config("base", 13) == small
+    assert resolution.read_model_config("base", 13) == small
     with rejects("max_seq_length", "must be at most 13 (max_position", value=14):
-        resolution.read_config("base", 14)
+        resolution.read_model_config("base", 14)
 
 
 def test_obsolete_flags_have_a_note():

@@ -9,7 +9,7 @@ from official.core.train_utils import serialize_config
 from official.nlp.configs import bert, encoders
 from official.nlp.tasks import masked_lm
 
-from bert_tf.checkpoints import ModelDirectory, read_config
+from bert_tf.checkpoints import ModelDirectory, read_config_file
 from bert_tf.config import BertConfig
 from tests.bert_tf.checkpoints.conftest import HUGGING_FACE, SMALL, describe
 from tests.errors import Message, raises_message, rejects
@@ -86,14 +86,14 @@ def test_hugging_face_settings_without_effect_are_ignored(written):
 def test_hugging_face_settings_that_are_not_supported(written, key, value, message):
     path = ModelDirectory.open(written(config_json=HUGGING_FACE | {key: value})).config_path
     with raises_message(message, file=path):
-        read_config(path)
+        read_config_file(path)
 
 
 def test_weights_determine_the_format_of_a_config_without_marks(written):
     folder = written(config_json=SMALL.to_dict())
-    assert read_config(f"{folder}/config.json") == SMALL
+    assert read_config_file(f"{folder}/config.json") == SMALL
     written(model_safetensors="")
-    assert read_config(f"{folder}/config.json") == EXACT
+    assert read_config_file(f"{folder}/config.json") == EXACT
 
 
 def test_weights_determine_which_config_takes_precedence(written):
@@ -196,7 +196,7 @@ def test_model_garden_defaults_and_settings_without_effect(written, text, expect
 def test_invalid_model_garden_configs(written, text, message):
     path = ModelDirectory.open(written(params_yaml=text)).config_path
     with raises_message(message, file=path):
-        read_config(path)
+        read_config_file(path)
 
 
 NAMES = {"id2label": {"0": "b", "1": "a", "2": "c"}}

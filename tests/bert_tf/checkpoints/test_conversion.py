@@ -39,12 +39,12 @@ def test_every_tensor_keeps_its_bytes(
     )
     assert summary.startswith(
         f"{tf1_checkpoint} (TF1 checkpoint) -> {folder}/out "
-        f"({FORMATS[output_format].KIND}): 46 tensors"
+        f"({FORMATS[output_format].FORMAT_NAME}): 46 tensors"
     )
     assert notes == []
     written = open_checkpoint(f"{folder}/out")
     expected = open_checkpoint(tf1_checkpoint)
-    assert written.kind == FORMATS[output_format].KIND
+    assert written.format == FORMATS[output_format].FORMAT_NAME
     assert ModelDirectory.open(f"{folder}/out").config == reference_config
     assert set(written.tensors) == set(expected.tensors)
     for name, tensor in expected.tensors.items():

@@ -20,7 +20,7 @@ from bert_tf.checkpoints import (
     huggingface,
     load_pretrained,
     open_checkpoint,
-    read_config,
+    read_config_file,
 )
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
 from bert_tf.checkpoints.saved_models import read_variables
@@ -161,7 +161,7 @@ def test_variables_of_a_saved_model(tmp_path):
     assert read_variables(str(path)) == {WORDS: [30522, 8]}
     assert ModelDirectory.open(tmp_path).is_garden_encoder
     with pytest.raises(InputError, match=f"^{path}: only SavedModels of BERT encoders"):
-        read_config(str(path))  # As for the ALBERT of TF Hub.
+        read_config_file(str(path))  # As for the ALBERT of TF Hub.
     path.write_bytes(b"\xff" * 100)
     assert read_variables(str(path)) == {}
 
@@ -230,7 +230,7 @@ def test_the_origin_of_contributing(monkeypatch, reference, tmp_path, reference_
     (tmp_path / "bert_config.json").write_text(reference_config.to_json())
     opened = ModelDirectory.open(tmp_path)
     assert opened.config == reference_config
-    assert opened.checkpoint.kind == "NumPy archive"
+    assert opened.checkpoint.format == "NumPy archive"
     model = bert_tf.BertEncoder(opened.config)
     assert load_pretrained(model, tmp_path).missing == ()
     convert(tmp_path, tmp_path / "tf1", "tf1")

@@ -61,7 +61,7 @@ def test_the_latest_weights_of_a_training_run_without_optimizer_state(
 ):
     path, trained = training_checkpoint
     checkpoint = open_checkpoint(os.path.dirname(path))
-    assert (checkpoint.kind, checkpoint.path) == ("training checkpoint", path)
+    assert (checkpoint.format, checkpoint.path) == ("training checkpoint", path)
     model = models.BertClassifier(reference_config, 3)
     report = load_pretrained(model, os.path.dirname(path))
     assert all(name.startswith("cls/") for name in report.unused)
@@ -117,11 +117,11 @@ def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, refer
     shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
     with rejects(None, "contains bert_model.ckpt and model.safetensors", "set one of them"):
         open_checkpoint(str(tmp_path))
-    assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
-    assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
+    assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).format == "TF1 checkpoint"
+    assert open_checkpoint(str(tmp_path / "model.safetensors")).format == "Hugging Face model"
     # Such a file is never opened, so it is ignored.
     os.rename(tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin")
-    assert open_checkpoint(str(tmp_path)).kind == "TF1 checkpoint"
+    assert open_checkpoint(str(tmp_path)).format == "TF1 checkpoint"
 
 
 @pytest.mark.parametrize("to_path", [pathlib.Path, os.fsencode])
@@ -131,7 +131,7 @@ def test_paths_of_any_type(reference, tf1_checkpoint, to_path):
             ModelDirectory.open(to_path(f"{tf1_checkpoint}{ending}")).weights_path == tf1_checkpoint
         )
     checkpoint = open_checkpoint(to_path(str(reference / "hf_tiny")))
-    assert (checkpoint.kind, checkpoint.path) == (
+    assert (checkpoint.format, checkpoint.path) == (
         "Hugging Face model",
         str(reference / "hf_tiny" / "model.safetensors"),
     )

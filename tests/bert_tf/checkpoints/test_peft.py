@@ -122,7 +122,7 @@ def test_write_and_read(reference_config, tmp_path):
     assert not any("layer.0" in name for name in config["target_modules"])
     encoder = {name: tensor for name, tensor in base.items() if name.startswith("bert/")}
     merged = peft.read(folder).apply(encoder, "base")
-    lora.merge_adapters(model.encoder)
+    lora.merge_into_kernels(model.encoder)
     for name, tensor in model_tensors(model).items():
         if "lora" not in name:
             np.testing.assert_allclose(

@@ -237,8 +237,8 @@ class Paths(Settings):
 def test_invalid_paths(tmp_path, monkeypatch, values, message):
     monkeypatch.chdir(tmp_path)
     with raises_message(message):
-        roles.check(Paths(**{"task": "mrpc", **values}))
+        roles.check_roles(Paths(**{"task": "mrpc", **values}))
 
 
 def test_a_file_without_its_condition_is_not_checked(tmp_path):
-    roles.check(Paths(task="mrpc", train_file="none", output_file=str(tmp_path / "none")))
+    roles.check_roles(Paths(task="mrpc", train_file="none", output_file=str(tmp_path / "none")))

@@ -52,7 +52,7 @@ def resolve_fine_tuning(given=None, **settings):
     given = {"init_checkpoint": "bert"} | (given or {})
     settings = FineTuningSettings(**settings).replace_values(given)
     sources = resolution.get_value_sources(settings)
-    found = ModelFiles(resolution.find_checkpoints(settings))
+    found = ModelFiles(resolution.find_model_paths(settings))
     settings = settings.replace_values(
         resolution.resolve_values(sources, given, found, script.warn)
     )

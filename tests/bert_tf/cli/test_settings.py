@@ -9,8 +9,8 @@ import pytest
 from absl import flags as absl_flags
 
 from bert_tf.cli import flags, usage
-from bert_tf.cli.rules import Needs, NotWith, Required, any_of, describe, equals
-from bert_tf.cli.settings import LARGEST_SEED, Settings, adapt, check_rules, setting
+from bert_tf.cli.rules import Needs, NotWith, Required, any_of, describe_rules, equals
+from bert_tf.cli.settings import MAX_SEED, Settings, adapt, check_rules, setting
 from bert_tf.errors import InputError
 from tests import reference_page
 from tests.errors import Message, raises_message, rejects
@@ -18,22 +18,22 @@ from tests.errors import Message, raises_message, rejects
 
 @dataclasses.dataclass(frozen=True)
 class Toy(Settings):
-    toy_count: int = setting(3, "Number of `toy_kind` toys.", lower=1, upper=9)
-    toy_rate: float | None = setting(None, "Rate.", lower=0.0)
+    toy_count: int = setting(3, "Number of `toy_kind` toys.", min_value=1, max_value=9)
+    toy_rate: float | None = setting(None, "Rate.", min_value=0.0)
     toy_shift: float = setting(0.0, "Shift.")
     toy_steps: int = setting(7, "Steps.")
-    toy_seed: int = setting(7, "Seed.", most=LARGEST_SEED)
+    toy_seed: int = setting(7, "Seed.", max_magnitude=MAX_SEED)
     toy_kind: str = setting("plain", "Kind.", choices=("plain", "fancy"))
     toy_name: str | None = setting(None, "Name.")
     toy_on: bool = setting(False, "Switch.")
     toy_patterns: tuple[str, ...] = setting(("a", "b"), "Patterns.")
-    toy_sizes: tuple[int, ...] = setting((16, 32), "Sizes.", lower=2, upper=99)
-    toy_rates: tuple[float, ...] = setting((5e-5, 2.0), "Rates.", lower=0)
+    toy_sizes: tuple[int, ...] = setting((16, 32), "Sizes.", min_value=2, max_value=99)
+    toy_rates: tuple[float, ...] = setting((5e-5, 2.0), "Rates.", min_value=0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Chest(Settings):
-    chest_size: int = setting(2, "Toys.", lower=1)
+    chest_size: int = setting(2, "Toys.", min_value=1)
     chest_train: bool = setting(False, "Train.")
     chest_steps: int | None = setting(
         None, "Steps.", rules=[Needs("chest_train"), Needs(equals("toy_kind", "fancy"))]
@@ -140,7 +140,9 @@ def test_only_recipes_set_other_settings():
 
 
 def test_help_names_what_a_setting_requires():
-    texts = {field.name: describe(field) for field in dataclasses.fields(Chest) if field.metadata}
+    texts = {
+        field.name: describe_rules(field) for field in dataclasses.fields(Chest) if field.metadata
+    }
     assert texts["chest_steps"] == "Steps. Requires `chest_train` and `toy_kind`=fancy."
     assert texts["chest_rates"] == "Rates. Requires `chest_search` or `chest_steps`."
     assert texts["chest_search"] == "Search."
@@ -185,7 +187,7 @@ def test_only_settings_of_the_job_are_named():
 @dataclasses.dataclass(frozen=True)
 class Doll(Settings):
     toy_count: int = adapt(
-        Toy, "toy_count", default=4, help_text="Dolls.", rules=[Needs("toy_on")], upper=5
+        Toy, "toy_count", default=4, help_text="Dolls.", rules=[Needs("toy_on")], max_value=5
     )
     toy_seed: int = adapt(Toy, "toy_seed", rare=True)
     toy_on: bool = adapt(Toy, "toy_on")
@@ -194,8 +196,8 @@ class Doll(Settings):
 def test_a_setting_of_another_class_with_changes():
     count, seed, on = dataclasses.fields(Doll)
     assert (count.default, seed.default, on.default) == (4, 7, False)
-    assert describe(count) == "Dolls. Requires `toy_on`."
-    assert (count.metadata["lower"], count.metadata["upper"]) == (1, 5)
+    assert describe_rules(count) == "Dolls. Requires `toy_on`."
+    assert (count.metadata["min_value"], count.metadata["max_value"]) == (1, 5)
     assert seed.metadata == {**Toy.__dataclass_fields__["toy_seed"].metadata, "rare": True}
     assert on.metadata == Toy.__dataclass_fields__["toy_on"].metadata
     with pytest.raises(InputError, match="`toy_count`=6: must be at most 5"):

@@ -246,10 +246,12 @@ def test_errors_of_an_upload_name_the_object(store, monkeypatch):
     assert files.at(store).names() == []
 
 
-@pytest.mark.parametrize("kind", ["folder", "store"])
-def test_a_remote_directory_is_uploaded_in_order(request, monkeypatch, kind):
+@pytest.mark.parametrize("folder_name", ["folder", "store"])
+def test_a_remote_directory_is_uploaded_in_order(request, monkeypatch, folder_name):
     """Readers wait for saved_model.pb, which is last."""
-    place = request.getfixturevalue("store") if kind == "store" else remote_folders.new_folder()
+    place = (
+        request.getfixturevalue("store") if folder_name == "store" else remote_folders.new_folder()
+    )
     names = [
         f"{place}/model/{name}" for name in ("variables/index", "fingerprint.pb", "saved_model.pb")
     ]

@@ -79,7 +79,9 @@ def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
     model = models.BertClassifier(make_model("encoder", layer="litert"), len(labels) or 1)
     servable = ServedClassifier(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, {"text": TEXTS})
-    (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
+    (tmp_path / "m.tflite").write_bytes(
+        litert.convert_servable(servable, lengths=(24,), batch_sizes=(2,))
+    )
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(text=TEXTS), expected)
 
 
@@ -93,7 +95,9 @@ def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatc
     )
     expected = respond(make_servable(name, toy_tokenizer), REQUESTS[name])
     servable = make_servable(name, toy_tokenizer, layer="litert")
-    (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
+    (tmp_path / "m.tflite").write_bytes(
+        litert.convert_servable(servable, lengths=(24,), batch_sizes=(2,))
+    )
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(**REQUESTS[name]), expected)
 
 
@@ -146,7 +150,9 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
         ("int8", 4, 0.05),
     ):
         path = tmp_path / f"{weights}.tflite"
-        path.write_bytes(litert.convert(servable, weights, lengths=(8, 16), batch_sizes=(1,)))
+        path.write_bytes(
+            litert.convert_servable(servable, weights, lengths=(8, 16), batch_sizes=(1,))
+        )
         response = LiteRTModel(str(path))(**REQUESTS["masked_lm"])["probabilities"]
         np.testing.assert_allclose(response, expected, rtol=0, atol=tolerance)
         # The remainder is for graphs, names, and the vocabulary.
@@ -156,4 +162,4 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
 def test_unknown_weights(toy_tokenizer):
     servable = make_servable("squad", toy_tokenizer, layer="litert")
     with rejects("weights", "must be one of float32", "float16", "int8", value="bfloat16"):
-        litert.convert(servable, "bfloat16")
+        litert.convert_servable(servable, "bfloat16")

@@ -40,11 +40,11 @@ def test_all_formats_have_one_embedding(toy_checkpoints, toy_tokenizer, tmp_path
     path = str(toy_checkpoints / "encoder")
     expected = compute_expected(toy_tokenizer, pooling or "mean")
     requested = {"sentence_pooling": pooling} if pooling else {}
-    options = resolve_checkpoint(path, **OPTIONS, **requested, task="encoder").checkpoint_to_serve
+    options = resolve_checkpoint(path, **OPTIONS, **requested, task="encoder").servable_options
     exported, _ = saved_model.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
     lite = tmp_path / "model.tflite"
     servable = checkpoint.load_servable(**options | {"static_length": True, "layer": "litert"})
-    lite.write_bytes(litert.convert(servable, lengths=[24], batch_sizes=[1]))
+    lite.write_bytes(litert.convert_servable(servable, lengths=[24], batch_sizes=[1]))
     for model in (
         bert_tf.load(path, kind="encoder", **OPTIONS, **requested),
         bert_tf.load(exported),

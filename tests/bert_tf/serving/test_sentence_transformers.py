@@ -106,7 +106,7 @@ def test_exports(written, tmp_path, pooling):
         pooling, ["models.Transformer", "models.Pooling", "models.Normalize"], {"max_seq_length": 6}
     )
     expected = bert_tf.load(folder).encode(TEXTS[:1] + TEXTS[2:])
-    options = resolve_checkpoint(folder).checkpoint_to_serve
+    options = resolve_checkpoint(folder).servable_options
     path, _ = saved_model.save(checkpoint.load_servable(**options), str(tmp_path / "served"))
     signature = tf.saved_model.load(path).signatures["serving_default"]
     np.testing.assert_allclose(
@@ -116,7 +116,7 @@ def test_exports(written, tmp_path, pooling):
     )
     lite = tmp_path / "model.tflite"
     servable = checkpoint.load_servable(**options | {"static_length": True, "layer": "litert"})
-    lite.write_bytes(litert.convert(servable, lengths=[6], batch_sizes=[1]))
+    lite.write_bytes(litert.convert_servable(servable, lengths=[6], batch_sizes=[1]))
     for exported in (path, str(lite)):
         model = bert_tf.load(exported)
         assert model.limit == 6

@@ -10,14 +10,14 @@ from official.nlp.tools import squad_evaluate_v2_0
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.span_labeler import decoding, plain
 from bert_tf.tasks.span_labeler.graph import extract_span_texts, rank_spans, split_contexts
-from bert_tf.tasks.span_labeler.task import normalize
+from bert_tf.tasks.span_labeler.task import normalize_answer
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import split_into_windows
 from bert_tf.tokenization.plain import PlainTokenizer
 
 LENGTH = 29
 STRIDE = 5
-MOST_WINDOWS = 6
+MAX_WINDOWS = 6
 LONGEST_ANSWER = 7
 CONTEXTS = 700  # of each case; 4.3 windows each
 
@@ -57,13 +57,13 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
     rooms = generator.integers(3, LENGTH - 3, CONTEXTS)
     contexts, were_cut = zip(
         *(
-            decoding.split_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
+            decoding.list_windows(int(total), int(room), STRIDE, MAX_WINDOWS)
             for total, room in zip(totals, rooms, strict=True)
         ),
         strict=True,
     )
     ids = tf.RaggedTensor.from_row_lengths(tf.zeros([totals.sum()], tf.int32), totals)
-    windows = split_into_windows(ids, tf.constant(rooms), STRIDE, MOST_WINDOWS)
+    windows = split_into_windows(ids, tf.constant(rooms), STRIDE, MAX_WINDOWS)
     assert [(*each,) for context in contexts for each in context] == list(
         zip(windows.starts.numpy(), windows.lengths.numpy(), strict=True)
     )
@@ -221,4 +221,4 @@ def test_correct_predictions(case):
     ],
 )
 def test_answers_are_normalized_as_in_squad(text):
-    assert normalize(text) == squad_evaluate_v2_0._normalize_answer(text)
+    assert normalize_answer(text) == squad_evaluate_v2_0._normalize_answer(text)

@@ -202,11 +202,11 @@ def test_losses_are_0_if_the_student_equals_the_teacher(removes_padding):
         dict.fromkeys(found, 0.0), abs=1e-7
     )
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
-    encoded = student.encoder(features, return_attention_scores=True)
+    encoder_outputs = student.encoder(features, return_attention_scores=True)
     bias = (1.0 - MASK[:, np.newaxis, np.newaxis]) * -1e4
     scores = outputs[STUDENT]["attention"][:, 2] + bias
     np.testing.assert_allclose(
-        tf.nn.softmax(scores), encoded["attention"][2].probabilities, atol=1e-6
+        tf.nn.softmax(scores), encoder_outputs["attention"][2].probabilities, atol=1e-6
     )
 
 
@@ -233,7 +233,7 @@ def test_layer_maps():
     assert map_layers("uniform", 2, 5) == (2, 4)
     assert map_layers("last", 3, 6) == (3, 4, 5)
     assert map_layers((0, 0, 5), 3, 6) == (0, 0, 5)
-    for kind, message in (
+    for layer_map, message in (
         (
             "uniform",
             Message(
@@ -253,7 +253,7 @@ def test_layer_maps():
         ((0,), Message("layer_map", "lists 1 layers", "student has 3", value=0)),
     ):
         with raises_message(message):
-            map_layers(kind, 3, 2)
+            map_layers(layer_map, 3, 2)
     assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict(
         {**CONFIG.to_dict(), "num_hidden_layers": 2}
     )

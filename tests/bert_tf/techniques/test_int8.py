@@ -66,7 +66,7 @@ def test_the_int8_file_and_the_model_agree(config, toy_tokenizer, tmp_path):
         static_length=True,
     )
     path = tmp_path / "model.tflite"
-    path.write_bytes(litert.convert(servable, "int8", lengths=(24,), batch_sizes=(1,)))
+    path.write_bytes(litert.convert_servable(servable, "int8", lengths=(24,), batch_sizes=(1,)))
     assert max(litert.largest_differences(servable, str(path)).values()) > 2e-3
     quantize(model, FakeQuantization())
     assert max(litert.largest_differences(servable, str(path)).values()) < 1e-5

@@ -98,7 +98,7 @@ def test_invalid_files(write, text, columns, message):
 def test_predictions_are_an_additional_column(write, tmp_path):
     text = "-DOCSTART- -X- O\n\nAnna  NNP I-PER\n\n\nin\tIN\tO\nRome\tNNP\tI-LOC"
     sentences = conll.read_sentences(write("words.txt", text), label_column=-1)
-    conll.write_predictions(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
+    conll.write_tags(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
     assert (tmp_path / "out").read_text() == (
         "-DOCSTART- -X- O O\n\nAnna  NNP I-PER B-PER\n\n\nin\tIN\tO\tO\nRome\tNNP\tI-LOC\tB-LOC\n"
     )
@@ -135,9 +135,7 @@ def test_labels_of_words(write, column, labels):
 
 def test_predictions_replace_a_column(write, tmp_path):
     sentences = conll.read_sentences(write("a.conllu", LABELED.replace("VERB", "_")))
-    conll.write_predictions(
-        tmp_path / "b.conllu", sentences, [["AUX", "PART", "VERB"], ["INTJ"]], "upos"
-    )
+    conll.write_tags(tmp_path / "b.conllu", sentences, [["AUX", "PART", "VERB"], ["INTJ"]], "upos")
     assert (tmp_path / "b.conllu").read_text() == LABELED
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from data_prep.datasets.labels import IndicatorLabels, ListedLabels
 from data_prep.datasets.own_data import create_own_dataset
-from data_prep.datasets.reader import read_examples
+from data_prep.datasets.reader import read_split
 from data_prep.tasks.classifier import ClassifierData, ClassifierSettings
 from tests.conftest import REFERENCE
 from tests.errors import check_message, rejects
@@ -14,7 +14,7 @@ FOLDER = REFERENCE / "tables"
 
 
 def read_labels(dataset, split="train", **options):
-    return read_examples(dataset, "", split, **options).labels.tolist()
+    return read_split(dataset, "", split, **options).labels.tolist()
 
 
 def test_lists_of_doccano():
@@ -111,11 +111,9 @@ def test_labels_with_other_digits_are_shown(tmp_path, write):
     write("dev.csv", "text,label\na,0.0\nb,1.0\n")
     dataset = create_own_dataset(str(tmp_path))
     with rejects("dev.csv", "none of the labels 0, 1", "check the label column", "has 0.0, 1.0"):
-        read_examples(dataset, str(tmp_path), "dev", allow_unknown=True)
+        read_split(dataset, str(tmp_path), "dev", allow_unknown=True)
     write("dev.csv", "text,label\na,0\nb,1.0\n")
-    assert read_examples(dataset, str(tmp_path), "dev", allow_unknown=True).unknown_labels == (
-        "1.0",
-    )
+    assert read_split(dataset, str(tmp_path), "dev", allow_unknown=True).unknown_labels == ("1.0",)
 
 
 def test_balanced_weights_require_one_label_per_row():
@@ -128,7 +126,7 @@ def test_balanced_weights_require_one_label_per_row():
 
 def test_words_are_joined_with_a_note(write):
     path = write("a.jsonl", '{"text": ["a", "b"], "label": "x"}\n{"text": "c", "label": "y"}\n')
-    examples = read_examples(create_own_dataset("", file=path), "", "train")
+    examples = read_split(create_own_dataset("", file=path), "", "train")
     assert examples.text_a == ["a b", "c"]
     assert examples.notes == (
         f"note: {path}: 1 texts are lists of words, which are joined with spaces",
@@ -176,4 +174,4 @@ def test_a_directory_of_parquet(tmp_path):
         (tmp_path / name).write_bytes((FOLDER / "pandas.parquet").read_bytes())
     dataset = create_own_dataset(str(tmp_path))
     assert dataset.labels == ("neg", "pos")
-    assert read_examples(dataset, str(tmp_path), "dev").labels.tolist() == [0, 1, 0]
+    assert read_split(dataset, str(tmp_path), "dev").labels.tolist() == [0, 1, 0]

@@ -30,7 +30,7 @@ PACKED = {
     "next_sentence_positions": [[0, 4, 0]] * 2,
     "next_sentence_weights": [[1, 1, 0]] * 2,
 }
-PACKED_FEATURES = records.pretraining_features(9, 4, most_packed=3)
+PACKED_FEATURES = records.pretraining_features(9, 4, max_packed=3)
 
 
 def write_records(path, columns, features):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bert_tf.features import FEATURES
 from bert_tf.tasks.metadata import TaskMetadata
-from data_prep.tasks.base import ID_FEATURES
 from data_prep.tasks.token_classifier import TokenClassifierData, TokenClassifierSettings
 from tests.errors import Message, raises_message
 
@@ -46,5 +46,5 @@ def test_a_file_without_labels(write, make_tokenizer):
     labeled = data.read("train", tokenizer)
     found = data.read_unlabeled(path, tokenizer)
     assert {name: values.tolist() for name, values in found.items()} == {
-        name: labeled[name].tolist() for name in ID_FEATURES
+        name: labeled[name].tolist() for name in FEATURES
     }

@@ -291,5 +291,5 @@ def test_texts_of_a_treebank_are_those_of_its_comments(tmp_path):
             for comment in ("# text = don't\n", "")
         )
     )
-    found = reading.read_texts(None, str(tmp_path / "bank.conllu"))
+    found = reading.read_corpus(None, str(tmp_path / "bank.conllu"))
     assert list(found) == [("don't", ""), ("do n't", "")]

@@ -157,8 +157,8 @@ def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path)
 
 def test_codes_of_attention_are_small_and_accurate():
     small = np.array([0, 1e-6, 1e-4, 0.01, 0.25, 1])
-    assert np.abs((page.encode_attention(small) / 255.0) ** 2 - small).max() < 0.004
-    assert (page.encode_attention(small[2:]) > 0).all()
+    assert np.abs((page.quantize_attention(small) / 255.0) ** 2 - small).max() < 0.004
+    assert (page.quantize_attention(small[2:]) > 0).all()
 
 
 def test_rows_that_the_model_predicts_incorrectly(toys):

@@ -26,7 +26,7 @@ TEXT = (
 def test_sentences(tmp_path, capsys):
     """A byte order mark and invalid UTF-8 bytes, whose lines are counted, change nothing."""
     (tmp_path / "a.conllu").write_bytes(b"\xef\xbb\xbf" + TEXT.encode().replace(b"Ja", b"J\xe9a"))
-    first, second = reading.read_sentences(str(tmp_path / "a.conllu"))
+    first, second = reading.read_parsed_sentences(str(tmp_path / "a.conllu"))
     assert first == reading.Sentence(
         ["Do", "n't", "stop"],
         ["AUX", "PART", "VERB"],
@@ -67,4 +67,4 @@ def test_alignment_of_words_with_the_text(text, starts):
 def test_invalid_trees(tmp_path, text, message):
     (tmp_path / "a.conllu").write_text(text)
     with raises_message(message):
-        list(reading.read_sentences(str(tmp_path / "a.conllu")))
+        list(reading.read_parsed_sentences(str(tmp_path / "a.conllu")))

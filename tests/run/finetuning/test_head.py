@@ -111,7 +111,9 @@ def test_a_head_of_hugging_face_is_loaded_if_it_has_the_labels_of_the_task(
 ):
     path = checkpoint(models.BertClassifier(CONFIG, 2), describe(labels))
     task = ClassifierTask.open(
-        FineTuningSettings(task=classifier.ClassifierSettings(task_name="sst-2", data_dir="none")),
+        FineTuningSettings(
+            task_settings=classifier.ClassifierSettings(task_name="sst-2", data_dir="none")
+        ),
         None,
     )
     assert head.choose_new_variables(task, path, None, CONFIG) == (HEAD if order is None else ())
@@ -172,7 +174,9 @@ def test_loading_reports_another_hidden_size(checkpoint):
 
 
 def test_the_head_for_question_answering_has_its_own_names(checkpoint):
-    task = SpanLabelerTask.open(FineTuningSettings(task=span_labeler.SpanLabelerSettings()), None)
+    task = SpanLabelerTask.open(
+        FineTuningSettings(task_settings=span_labeler.SpanLabelerSettings()), None
+    )
     model = models.BertSpanLabeler(CONFIG)
     assert task.head_shapes(CONFIG) == {
         variable.name.removesuffix(":0"): variable.shape.as_list()

@@ -89,7 +89,7 @@ def test_a_run_and_its_export(here, capsys):
     tune("killed", do_train=True)
     assert_same_tensors("killed", "run")
 
-    servable = checkpoint.load_servable(**resolve_checkpoint("run").checkpoint_to_serve)
+    servable = checkpoint.load_servable(**resolve_checkpoint("run").servable_options)
     answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))
     probabilities = np.loadtxt(here / "run" / "test_results.tsv")
     np.testing.assert_allclose(answers["probabilities"], probabilities, atol=1e-5)
@@ -98,9 +98,9 @@ def test_a_run_and_its_export(here, capsys):
     alone = servable.answer_texts(text=tf.constant(TEXTS[1:2]))
     np.testing.assert_allclose(alone["probabilities"][0], probabilities[1], atol=1e-5)
     with rejects(None, "reads long texts in windows", "LiteRT files do not support"):
-        litert.convert(
+        litert.convert_servable(
             checkpoint.load_servable(
-                **resolve_checkpoint("run").checkpoint_to_serve | {"static_length": True}
+                **resolve_checkpoint("run").servable_options | {"static_length": True}
             )
         )
 

@@ -130,12 +130,12 @@ def test_json_lines_have_the_format_of_the_original_bert(flags, expected_lines, 
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
-@pytest.mark.parametrize("batches_per_window", [1, 2])
-def test_numpy_arrays_from_standard_input(flags, expected_lines, monkeypatch, batches_per_window):
+@pytest.mark.parametrize("batches_per_group", [1, 2])
+def test_numpy_arrays_from_standard_input(flags, expected_lines, monkeypatch, batches_per_group):
     """The output directory is remote."""
     output = f"{remote_folders.new_folder()}/out.npz"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(LINES))))
-    monkeypatch.setattr(extract, "WINDOW_BYTES", batches_per_window * 4 * 3 * LENGTH * 2 * 32)
+    monkeypatch.setattr(extract, "GROUP_BYTES", batches_per_group * 4 * 3 * LENGTH * 2 * 32)
     scripts.run_here(
         EXTRACT,
         output_file=output,

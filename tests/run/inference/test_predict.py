@@ -9,7 +9,7 @@ import pytest
 
 from data_prep import tables
 from run.inference import predict, request_files
-from run.inference.predict import open_model
+from run.inference.predict import open_requested_model
 from run.inference.settings import PredictionSettings, RequestSettings
 from tests import scripts
 from tests.conftest import REFERENCE
@@ -32,7 +32,7 @@ def predict_rows(path, requests, batch_size=2):
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
         print(json.dumps(requests[0]), file=file, flush=True)
         requests_file = RequestSettings(input_file=file.name)
-        model = open_model(
+        model = open_requested_model(
             resolved(PredictionSettings(model=str(path), requests=requests_file, output_file="-"))
         )
     rows = [request_files.Request(request, {}) for request in requests]

@@ -7,7 +7,7 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from run.pretraining.inputs import add_next_tokens
-from run.pretraining.settings import check_config
+from run.pretraining.settings import check_objective
 from tests.encoders import make_encoder
 from tests.errors import Message, raises_message
 
@@ -112,5 +112,5 @@ def test_loss(rows, options):
 )
 def test_configs_that_do_not_fit_the_objective(config, objective, message):
     with raises_message(message):
-        check_config(BertConfig.from_dict(CONFIG.to_dict() | config), objective)
-    check_config(CONFIG, "left_to_right")
+        check_objective(BertConfig.from_dict(CONFIG.to_dict() | config), objective)
+    check_objective(CONFIG, "left_to_right")

@@ -147,9 +147,9 @@ def test_more_sequences_than_a_pack_may_hold(tmp_path):
     path = write_records(
         tmp_path / "a.tfrecord", settings.features, 1, input_mask=np.full([1, S], 3)
     )
-    limits = record_checks.pretraining_limits(BertConfig(99), settings)
+    bounds = record_checks.compute_bounds(BertConfig(99), settings)
     with rejects(None, "contains 3 in input_mask", "only 0 to 2"):
-        record_checks.check_pretraining_records([path], settings.features, limits)
+        record_checks.check_pretraining_records([path], settings.features, bounds)
 
 
 @pytest.mark.parametrize("share", [{}, {"share": HostShare(1, 2)}], ids=["one host", "two hosts"])
@@ -163,11 +163,11 @@ def test_a_damaged_record_found_in_training_is_named_by_its_file(damaged, share)
 
 
 def test_an_invalid_number_found_in_training_is_named_by_its_file(damaged):
-    limits = {"input_ids": 13}
-    data = inputs.pretraining_training_data(damaged[:2], FEATURES, 5, seed=1, limits=limits)
+    bounds = {"input_ids": 13}
+    data = inputs.pretraining_training_data(damaged[:2], FEATURES, 5, seed=1, bounds=bounds)
     with (
         rejects("1.tfrecord", "a record contains 13 in input_ids"),
-        record_checks.name_bad_file(damaged[:2], FEATURES, limits),
+        record_checks.name_bad_file(damaged[:2], FEATURES, bounds),
     ):
         list(data.take(4))
     with (

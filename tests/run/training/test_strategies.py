@@ -32,7 +32,7 @@ REMOTE = (
     f"{ABORTED}\nAdditional GRPC error information from remote target "
     "/job:worker/replica:0/task:1 while calling"
 )
-FINE_TUNING = FineTuningSettings(task=classifier.ClassifierSettings())
+FINE_TUNING = FineTuningSettings(task_settings=classifier.ClassifierSettings())
 UNHEALTHY = (
     "The following tasks are unhealthy (stopped sending heartbeats):\n/job:worker/replica:0/task:1"
 )
@@ -64,11 +64,11 @@ def test_only_used_batch_sizes_must_divide(two_replicas, monkeypatch, job, setti
     odd = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
     used = f"{split}_batch_size"
     assert (
-        job.make_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 8}))
+        job.open_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 8}))
         is two_replicas
     )
     with pytest.raises(ValueError, match=f"^`{used}`=5: must be a multiple"):
-        job.make_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 5}))
+        job.open_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 5}))
 
 
 def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_replicas, monkeypatch):
@@ -83,7 +83,7 @@ def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_rep
         }
     )
     with pytest.raises(ValueError, match=r"^`search_batch_sizes`=7: must be a multiple"):
-        fine_tuning_job.make_strategy(settings)
+        fine_tuning_job.open_strategy(settings)
 
 
 def test_strategies_that_cannot_be_had():
@@ -200,7 +200,7 @@ def test_padding_is_removed_where_shapes_may_change(monkeypatch):
         Padding.DYNAMIC: False,
         Padding.STATIC: False,
     }
-    monkeypatch.setattr(strategies, "requires_static_shapes", lambda strategy: True)
+    monkeypatch.setattr(strategies, "is_tpu", lambda strategy: True)
     assert strategies.choose_padding(one) is Padding.STATIC
 
 

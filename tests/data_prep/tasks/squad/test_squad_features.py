@@ -75,9 +75,9 @@ def test_features_match_the_original_bert(version, split, tmp_path, reference_to
             np.testing.assert_array_equal(values.squeeze(), expected[name], err_msg=name)
 
     path = str(tmp_path / "windows.tf_record")
-    assert squad.write_records(path, iter(features), LENGTHS[version][0], is_training) == len(
-        features
-    )
+    assert squad.write_window_records(
+        path, iter(features), LENGTHS[version][0], is_training
+    ) == len(features)
     serialized = next(iter(tf.data.TFRecordDataset(path).batch(1000)))
     parsed = records.parse(serialized, squad.record_features(LENGTHS[version][0], is_training))
     assert set(parsed) == set(arrays)

@@ -113,7 +113,7 @@ def test_a_model_of_another_task(labels, model_labels, parts):
 def test_scores_do_not_depend_on_the_order_of_the_model(capsys):
     """F1 refers to the published label 1, which can be any output of the model."""
     settings = FineTuningSettings(
-        task=classifier.ClassifierSettings(task_name="mrpc", data_dir="none")
+        task_settings=classifier.ClassifierSettings(task_name="mrpc", data_dir="none")
     )
     logits = np.array([[2.0, 1], [0, 1], [3, 4], [1, 0], [0, 5]], np.float32)
     labels = np.array([0, 0, 1, 1, 1])
@@ -150,7 +150,7 @@ def test_a_note_gives_the_order_of_unnamed_labels(tmp_path, capsys):
         (make_custom(tmp_path, ["b", "a"]), "a, b"),
         (classifier.ClassifierSettings(task_name="rte"), "entailment, not_entailment"),
     ):
-        ClassifierTask.open(FineTuningSettings(task=task), UNNAMED)
+        ClassifierTask.open(FineTuningSettings(task_settings=task), UNNAMED)
         check_message(
             capsys.readouterr().err,
             "note",
@@ -165,7 +165,7 @@ def test_several_labels_of_which_the_training_data_lacks_some_count_as_wrong(
     """Each row with such labels adds a label that no row has in the predictions."""
     settings = make_custom(tmp_path, ["a, b", "b", ""], ["a, c", "b"], label_separator=",")
     task = ClassifierTask.open(
-        FineTuningSettings(task=settings, do_eval=True),
+        FineTuningSettings(task_settings=settings, do_eval=True),
         TaskMetadata("classifier", 9, True, ("a", "b"), multi_label=True),
     )
     task = task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), Padding.STATIC)
