@@ -147,3 +147,18 @@ def test_losses_and_gradients_in_16_bits_are_as_close_to_float32_as_the_plain_on
 
     assert abs(found["loss"] - exact["loss"]) <= 2 * abs(plain["loss"] - exact["loss"]) + 1e-4
     assert 0 < error(found) <= 1.25 * error(plain)
+
+
+def test_the_bits_of_a_drop_are_halves_of_words():
+    """A half keeps an element if it is at least 65,536 times the rate, the bound included."""
+    shape = (512, 1024)
+    seed = tf.constant([3, 5])
+    drop = create_drop(0.25, tf.constant(shape), seed)
+    words = tf.random.stateless_uniform(
+        [shape[0] // 2, shape[1]], seed, minval=None, maxval=None, dtype=tf.uint32
+    ).numpy()
+    halves = np.concatenate([words >> 16, words & 0xFFFF])
+    bound = 2**16 // 4
+    assert all((half == bound).any() for half in np.split(halves, 2))
+    np.testing.assert_array_equal(drop.keep, halves >= bound)
+    assert drop.scale == 4 / 3

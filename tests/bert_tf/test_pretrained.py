@@ -163,6 +163,12 @@ def test_rejected_directories_and_arguments(
     assert checkpoints.ModelDirectory.open(saved_path).weights_path
 
 
+def test_the_fast_encoder_skips_padding_and_unread_positions():
+    config = make_encoder(toy_servables.CONFIG).config
+    encoder = models.BertEncoder.create_fast(config)
+    assert (encoder.fast.remove_padding, encoder.fast.last_where_read) == (True, True)
+
+
 def test_the_fast_encoder_must_be_imported(reference, monkeypatch):
     monkeypatch.setattr(models.BertEncoder, "create_fast", None)
     path = reference / "hf_tiny"

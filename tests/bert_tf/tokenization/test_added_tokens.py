@@ -111,6 +111,19 @@ def test_ids_of_random_texts_are_those_of_tokenizers(seed, vocab_file):
         assert plain.ids_and_spans(text) == (ids, starts, ends)
 
 
+def test_a_space_between_two_tokens_belongs_to_the_first_that_takes_it(vocab_file):
+    size = len(VOCABULARY)
+    tokens = [AddedToken("[E1]", size, rstrip=True), AddedToken("[E2]", size + 1, lstrip=True)]
+    text = "[E1]  [E2]"
+    encoding = create_peer(tokens, lower_case=True).encode(text, add_special_tokens=False)
+    assert (encoding.ids, encoding.offsets) == ([size, size + 1], [(0, 6), (6, 10)])
+    found = BertTokenizer(vocab_file, added_tokens=tokens).tokenize_with_offsets([text])
+    assert found.ids.to_list() == [encoding.ids]
+    assert (found.char_starts.to_list(), found.char_ends.to_list()) == ([[0, 6]], [[6, 10]])
+    plain = PlainTokenizer(VOCABULARY, added_tokens=tokens)
+    assert plain.ids_and_spans(text) == (encoding.ids, [0, 6], [6, 10])
+
+
 def test_final_sigmas_and_sorted_marks_stay_the_originals_next_to_added_tokens(vocab_file):
     tokens = ["[E1]", "ΟΣ"]
     graph = BertTokenizer(vocab_file, added_tokens=tokens)

@@ -66,9 +66,9 @@ def analyze(model, output_dir, **flags):
 
 @pytest.fixture(scope="module")
 def flags(corpus_folder):
-    """Flags of an analysis of several windows."""
+    """Flags of an analysis of several groups."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus, "WINDOW", 8)
+        patch.setattr(corpus, "GROUP", 8)
         yield {
             "input_file": corpus_folder / "texts.txt",
             "treebank": corpus_folder / "bank.conllu",
@@ -115,6 +115,22 @@ def test_heads_that_attend_to_neighboring_tokens_are_found(shifting, flags, anal
         assert float(row["low"]) < float(row["accuracy"]) <= float(row["high"])
         assert float(row["held_out"]) == pytest.approx(float(row["accuracy"]))
         assert float(row["offset_accuracy"]) >= 0.5
+
+
+def test_relations_are_printed_as_a_table(shifting, flags, tmp_path, capsys):
+    """Texts are aligned on the left, and numbers on the right."""
+    analyze(shifting, tmp_path / "analysis", treebank=flags["treebank"])
+    header, *rows = [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if "dependent" in line or "cases" in line
+    ]
+    assert header.startswith("relation  direction          cases  head  accuracy  held out")
+    assert [row.split()[0] for row in rows] == ["all", "right", "left:<x>"]
+    for row in rows:
+        assert row[len("relation  ") :].startswith(("dependent to head  ", "head to dependent  "))
+        cases = row[len("relation  dependent to head") :].split()[0]
+        assert row.index(cases, 10) + len(cases) == header.index("cases") + len("cases")
 
 
 def test_a_remote_directory(shifting, flags, analysis):
