@@ -15,12 +15,12 @@ from tensorflow.python.framework import kernels, op_def_registry
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
+from bert_tf.features import FEATURES
 from bert_tf.optimization import create_optimizer
 from bert_tf.tasks import SERVABLES
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tasks.servable import check_features
 from bert_tf.tokenization import BertTokenizer
-from bert_tf.tokenization.model_inputs import FEATURES
 from run.training.step import Trainer
 from tests.encoders import make_encoder
 from tests.graphs import list_operations
