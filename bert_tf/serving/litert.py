@@ -173,8 +173,8 @@ def largest_differences(servable, path):
     found = model.compute_outputs({name: value.numpy() for name, value in features.items()})
     outputs = {name: value.numpy() for name, value in servable.compute_outputs(features).items()}
     if model.gives_probabilities:  # It knows the logits only up to a constant.
-        found = mediapipe.to_probabilities(found, servable.metadata)
-        outputs = mediapipe.to_probabilities(outputs, servable.metadata)
+        found = mediapipe.logits_to_probabilities(found, servable.metadata)
+        outputs = mediapipe.logits_to_probabilities(outputs, servable.metadata)
     differences = {}
     for name, expected in outputs.items():
         difference = np.abs(found[name] - expected)  # [N, ...], or [N, S, ...] per position

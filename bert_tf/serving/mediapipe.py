@@ -151,7 +151,7 @@ def list_files(metadata):
     return {LABEL_FILE: "\n".join(metadata.labels) + "\n"} if metadata.labels else {}
 
 
-def to_probabilities(outputs, metadata):
+def logits_to_probabilities(outputs, metadata):
     """Converts the logits of a classifier, float32 [N, L] in a dict, to its probabilities."""
     logits = outputs["logits"]
     is_multi_label = metadata.multi_label
