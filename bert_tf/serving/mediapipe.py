@@ -74,12 +74,10 @@ def describe_differences(metadata, added_tokens=()):
     MediaPipe 1.2.3 lowercases A to Z, splits at the ASCII white space, punctuation, and CJK
     characters, and leaves everything else in the words, for all vocabularies.
     """
-    found = []
-    if metadata.do_lower_case:
-        found.append("capital letters other than A to Z")
-    else:
-        found.append("the capital letters A to Z")
-    if metadata.do_lower_case if metadata.strip_accents is None else metadata.strip_accents:
+    lower_case = metadata.do_lower_case
+    strip_accents = lower_case if metadata.strip_accents is None else metadata.strip_accents
+    found = ["capital letters other than A to Z" if lower_case else "the capital letters A to Z"]
+    if strip_accents:
         found += ["accents and other marks", "Korean"]
     found += ["control characters", "spaces that are not ASCII", "words over 100 bytes"]
     if added_tokens:
