@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.layers.basic import zero_weights
+from bert_tf.layers import zero_weights
 from bert_tf.serving.model import Embeddings, LoadedModel
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, SERVABLES, Encoder, MaskedLM

@@ -11,7 +11,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 import bert_tf
 from bert_tf.checkpoints import ModelDirectory
 from bert_tf.errors import InputError
-from bert_tf.layers.basic import zero_weights
+from bert_tf.layers import zero_weights
 from bert_tf.serving import checkpoint, litert, saved_model
 from run.inference.served_models import resolve_checkpoint
 
