@@ -26,11 +26,12 @@ from benchmarks import measurements, models
 from benchmarks.measurements import Results, StepSettings, time_turns
 from bert_tf import losses, optimization
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
+from bert_tf.features import FEATURES
 from bert_tf.models import BertClassifier
 from data_prep import records
 from data_prep.pretraining.instances import InstanceSettings, masking
@@ -57,8 +58,10 @@ class AblationSettings(StepSettings):
     parts: tuple[str, ...] = setting(
         ("length_groups", "recompute", "dynamic_masking", "input_hosts"), "Features to measure."
     )
-    input_batch_size: int = setting(256, "Batch size for reading records, over all hosts.", lower=1)
-    records: int = setting(20_000, "Number of records, which a turn reads once.", lower=1)
+    input_batch_size: int = setting(
+        256, "Batch size for reading records, over all hosts.", min_value=1
+    )
+    records: int = setting(20_000, "Number of records, which a turn reads once.", min_value=1)
 
     def check(self):
         for part in self.parts:
@@ -75,21 +78,22 @@ def run(settings):
 
 def measure_length_groups(settings, results):
     """Measures fine-tuning with and without groups of similar lengths."""
-    config = read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_model_config(settings.bert_config_file, settings.max_seq_length)
     features = models.make_batch(
         config,
         50 * settings.train_batch_size,
         settings.max_seq_length,
         token_fraction=models.MRPC_TOKENS,
     )
-    arrays = {name: features[name].numpy() for name in ("input_ids", "input_mask", "segment_ids")}
+    arrays = {name: features[name].numpy() for name in FEATURES}
     arrays["label_ids"] = features["next_sentence_labels"].numpy()[:, 0]
     turns = {}
-    for remove_padding in (False, True):
+    for padding in (Padding.STATIC, Padding.REMOVED):
         trainer = Trainer(
             tf.distribute.get_strategy(),
             BertClassifier(
-                FastEncoder(config, Fast(remove_padding=remove_padding)), models.NUM_LABELS
+                FastEncoder(config, Fast(remove_padding=padding is Padding.REMOVED)),
+                models.NUM_LABELS,
             ),
             optimization.create_optimizer(2e-5, 1000, 100),
             losses.classification_loss,
@@ -98,16 +102,16 @@ def measure_length_groups(settings, results):
             arrays,
             settings.train_batch_size,
             SEED,
-            padding=Padding.REMOVED if remove_padding else Padding.STATIC,
+            padding=padding,
         )
         trainer.set_dataset(lambda share, dataset=dataset: dataset)
-        turns[remove_padding] = functools.partial(trainer.train, tf.constant(STEPS))
+        turns[padding] = functools.partial(trainer.train, tf.constant(STEPS))
     times = time_turns(turns, settings.rounds)
     rates = {name: STEPS * settings.train_batch_size / seconds for name, seconds in times.items()}
     results.add(
         "Fine-tuning, lengths of MRPC, grouped by length",
-        rates[True],
-        {"this project, padded": rates[False]},
+        rates[Padding.REMOVED],
+        {"this project, padded": rates[Padding.STATIC]},
         "examples/s",
     )
 
@@ -154,7 +158,7 @@ class Peer:
     """
 
     def __init__(self, bert_config_file, batch_size, length, predictions, recompute):
-        config = read_config(bert_config_file, length)
+        config = read_model_config(bert_config_file, length)
         self._step = models.create_pretraining_step(
             FastEncoder(config, Fast(recompute=recompute)),
             models.make_batch(config, batch_size, length, predictions),

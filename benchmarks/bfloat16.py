@@ -16,7 +16,7 @@ import tensorflow as tf
 from benchmarks import measurements, models
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.serving import saved_model
 from bert_tf.tasks.encoder.graph import ServedEncoder
@@ -31,7 +31,7 @@ COMMAND = script.Command(measurements.ShapeSettings(), __name__)
 
 def run(settings):
     """Exports and measures; settings: ShapeSettings."""
-    config = read_config(settings.bert_config_file, max(settings.lengths))
+    config = read_model_config(settings.bert_config_file, max(settings.lengths))
     tokenizer = BertTokenizer(measurements.VOCAB_FILE)
     if not strategies.has_bfloat16_instructions():
         print("note: this CPU has no instructions for bfloat16")

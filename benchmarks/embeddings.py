@@ -63,9 +63,11 @@ class EmbeddingSettings(measurements.BenchmarkSettings):
         "File with one sentence per line. Defaults to sentences of CPython's documentation.",
         role=roles.INPUT_FILE,
     )
-    sentences: int = setting(2000, "Number of sentences.", lower=1)
-    batch_size: int = setting(32, "Number of sentences that are computed together.", lower=1)
-    max_seq_length: int = setting(128, "Length in tokens to which texts are truncated.", lower=4)
+    sentences: int = setting(2000, "Number of sentences.", min_value=1)
+    batch_size: int = setting(32, "Number of sentences that are computed together.", min_value=1)
+    max_seq_length: int = setting(
+        128, "Length in tokens to which texts are truncated.", min_value=4
+    )
 
 
 @dataclasses.dataclass(frozen=True)

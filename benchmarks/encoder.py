@@ -13,7 +13,7 @@ import tensorflow as tf
 from benchmarks import models
 from benchmarks.measurements import Results, ShapeSettings, time_turns
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.fast import Fast, FastEncoder
 from run.pruning.job import count_encoder_flops
 
@@ -23,7 +23,7 @@ COMMAND = script.Command(ShapeSettings(batch_sizes=(8, 1, 8), lengths=(128, 32, 
 
 def run(settings):
     """Measures each shape; settings: ShapeSettings."""
-    config = read_config(settings.bert_config_file, max(settings.lengths))
+    config = read_model_config(settings.bert_config_file, max(settings.lengths))
     ours = FastEncoder(config, Fast())
     peer = models.create_garden_encoder(config)
     forward_ours = tf.function(lambda features: ours(features)["sequence_output"], autograph=False)

@@ -24,6 +24,7 @@ from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep.datasets import published, reader
+from run.training.results import RESULTS_FILE
 
 PEERS = {
     "Hugging Face on PyTorch": (("torch", "transformers"), "benchmarks.peers.torch_classifier"),
@@ -61,13 +62,13 @@ class FineTuningSettings(Settings):
     )
     dtypes: tuple[str, ...] = setting(("float32", "bfloat16"), "Types of the computations.")
     num_train_rows: int = setting(
-        8000, "Maximum number of training rows: the first rows of the file.", lower=1
+        8000, "Maximum number of training rows: the first rows of the file.", min_value=1
     )
-    num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0)
-    train_batch_size: int = setting(32, "Batch size.", lower=1)
-    learning_rate: float = setting(5e-5, "Peak learning rate.", lower=0)
+    num_train_epochs: float = setting(3.0, "Number of training epochs.", min_value=0)
+    train_batch_size: int = setting(32, "Batch size.", min_value=1)
+    learning_rate: float = setting(5e-5, "Peak learning rate.", min_value=0)
     max_seq_length: int = setting(
-        128, "Maximum length in tokens. Only KerasHub pads to it.", lower=8
+        128, "Maximum length in tokens. Only KerasHub pads to it.", min_value=8
     )
     random_seed: int = setting(12345, "Seed of each run.")
 
@@ -115,7 +116,7 @@ def copy_rows(folder, new_folder, split, count):
 
 def read_rows(task, folder, split):
     """Returns the LabeledTexts of a split."""
-    examples = reader.read_examples(published.DATASETS[task], folder, split)
+    examples = reader.read_split(published.DATASETS[task], folder, split)
     return LabeledTexts(
         list(examples.text_a),
         examples.text_b and list(examples.text_b),
@@ -154,7 +155,7 @@ def run_ours(task, data, dtype, settings):
             raise InputError(
                 f"run.run_classifier failed: {process.stderr.strip().splitlines()[-1]}"
             )
-        results = files.read_text(os.path.join(output, "eval_results.txt"))
+        results = files.read_text(os.path.join(output, RESULTS_FILE))
     scores = dict(line.split(" = ") for line in results.splitlines())
     return minutes, float(scores["eval_accuracy"])
 

@@ -19,7 +19,7 @@ from benchmarks import measurements, models
 from benchmarks.measurements import Results, time_turns
 from benchmarks.serving import RequestSettings, create_servable, measure_requests
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.fast import Fast
 from bert_tf.serving import litert
 from bert_tf.serving.buckets import LENGTHS, Buckets
@@ -41,12 +41,12 @@ COMMAND = script.Command(LiteRTSettings(batch_sizes=(1, 1, 8), lengths=(32, 128,
 
 def run(settings):
     """Converts the model and measures IDs and raw text; settings: LiteRTSettings."""
-    longest = max(*settings.lengths, settings.requests.max_seq_length)
-    config = read_config(settings.bert_config_file, longest)
+    max_length = max(*settings.lengths, settings.requests.max_seq_length)
+    config = read_model_config(settings.bert_config_file, max_length)
     with tempfile.TemporaryDirectory() as folder, Results("litert", settings) as results:
         path = os.path.join(folder, "model.tflite")
         with open(path, "wb") as file:
-            file.write(convert_model(config, settings, longest))
+            file.write(convert_model(config, settings, max_length))
         measure_ids(Buckets(path), config, settings, results)
         model = LiteRTModel(path)
         measure_requests(
@@ -58,17 +58,17 @@ def run(settings):
         )
 
 
-def convert_model(config, settings, longest):
-    """Creates the LiteRT model for sequences of up to `longest` tokens.
+def convert_model(config, settings, max_length):
+    """Creates the LiteRT model for sequences of up to `max_length` tokens.
 
     It has a graph for each measured shape.
     """
-    requests = dataclasses.replace(settings.requests, max_seq_length=longest)
+    requests = dataclasses.replace(settings.requests, max_seq_length=max_length)
     servable = create_servable(
         config, requests, Fast(layer="litert", last_where_read=True), static_length=True
     )
     lengths = {*settings.lengths, *filter(settings.requests.max_seq_length.__ge__, LENGTHS)}
-    return litert.convert(
+    return litert.convert_servable(
         servable, "int8", tuple(sorted(lengths)), tuple(sorted({1, 8, *settings.batch_sizes}))
     )
 

@@ -56,7 +56,9 @@ class BenchmarkSettings(Settings):
         role=roles.OUTPUT_FOLDER,
     )
     rounds: int = setting(
-        5, f"Minimum number of turns. Fast ones are repeated for {MIN_SECONDS} seconds.", lower=1
+        5,
+        f"Minimum number of turns. Fast ones are repeated for {MIN_SECONDS} seconds.",
+        min_value=1,
     )
 
 
@@ -68,9 +70,9 @@ class ShapeSettings(BenchmarkSettings):
         "base", "bert_config.json of the model, or the name of a published size."
     )
     batch_sizes: tuple[int, ...] = setting(
-        (1, 8), "Batch sizes, one for each of `lengths`.", lower=1
+        (1, 8), "Batch sizes, one for each of `lengths`.", min_value=1
     )
-    lengths: tuple[int, ...] = setting((32, 128), "Sequence lengths in tokens.", lower=1)
+    lengths: tuple[int, ...] = setting((32, 128), "Sequence lengths in tokens.", min_value=1)
 
     def check(self):
         if len(self.batch_sizes) != len(self.lengths):
@@ -93,10 +95,10 @@ class StepSettings(BenchmarkSettings):
     bert_config_file: str = setting(
         "base", "bert_config.json of the model, or the name of a published size."
     )
-    train_batch_size: int = setting(8, "Batch size.", lower=1)
-    max_seq_length: int = setting(128, "Sequence length in tokens, including padding.", lower=8)
+    train_batch_size: int = setting(8, "Batch size.", min_value=1)
+    max_seq_length: int = setting(128, "Sequence length in tokens, including padding.", min_value=8)
     max_predictions_per_seq: int = setting(
-        20, "Maximum number of masked tokens per pre-training example.", lower=1
+        20, "Maximum number of masked tokens per pre-training example.", min_value=1
     )
 
 
@@ -170,9 +172,9 @@ class Results:
     def __enter__(self):
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, error_class, *_):
         self._peers.close()
-        if kind is not None:
+        if error_class is not None:
             return
         os.makedirs(self._settings.results_dir, exist_ok=True)
         result = {

@@ -13,7 +13,7 @@ import tensorflow as tf
 from benchmarks import models
 from benchmarks.measurements import Results, StepSettings, time_turns
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.fast import FastEncoder
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import masking
@@ -29,7 +29,7 @@ COMMAND = script.Command(
 
 def run(settings):
     """Measures both steps; settings: StepSettings, per row."""
-    config = read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_model_config(settings.bert_config_file, settings.max_seq_length)
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config)
     lengths, packs = sample_packs(settings)
     sample = np.random.default_rng(2).permutation(len(packs))[: settings.train_batch_size]
@@ -59,22 +59,22 @@ def run(settings):
 
 def sample_packs(settings):
     """Returns sequence lengths, int [N], and the list of their packs, tuples of lengths."""
-    longest = settings.max_seq_length
+    max_length = settings.max_seq_length
     lengths = (
         np.random.default_rng(1)
-        .normal(longest / 2, DEVIATION * longest, SEQUENCES)
+        .normal(max_length / 2, DEVIATION * max_length, SEQUENCES)
         .astype(int)
-        .clip(5, longest)
+        .clip(5, max_length)
     )
     numbers = masking.numbers_to_predict(
         InstanceSettings(
-            max_seq_length=longest, max_predictions_per_seq=settings.max_predictions_per_seq
+            max_seq_length=max_length, max_predictions_per_seq=settings.max_predictions_per_seq
         )
     )
     packs = compute_packs(
-        np.bincount(lengths, minlength=longest + 1),
+        np.bincount(lengths, minlength=max_length + 1),
         numbers,
-        longest,
+        max_length,
         settings.max_predictions_per_seq,
         InstanceSettings.max_sequences_per_pack,
     )

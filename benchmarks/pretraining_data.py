@@ -41,8 +41,8 @@ class PretrainingDataSettings(measurements.BenchmarkSettings):
         "Lowercase vocabulary. Defaults to the vocabulary of the tests.",
         role=roles.INPUT_FILE,
     )
-    dupe_factor: int = setting(10, "Number of times to use each document.", lower=1)
-    copies: int = setting(256, "Copies of the text in the text for two workers.", lower=2)
+    dupe_factor: int = setting(10, "Number of times to use each document.", min_value=1)
+    copies: int = setting(256, "Copies of the text in the text for two workers.", min_value=2)
 
 
 COMMAND = script.Command(PretrainingDataSettings(), __name__)

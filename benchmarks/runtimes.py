@@ -1,40 +1,103 @@
-"""The encoder's exports in float32 and bfloat16, compared with other runtimes.
+"""The encoder's exports in float32, bfloat16, and int8, compared with other runtimes.
 
     python -m benchmarks.runtimes
 
 From IDs to the pooled output, without padding, with random weights. The programs run in separate
 processes, and take turns on the same IDs. The peers compute Hugging Face's BertModel: PyTorch; ONNX
-Runtime, with the graph that its optimizer for BERT fuses; and OpenVINO. benchmarks.litert compares
-int8.
+Runtime, with the graph that its optimizer for BERT fuses, or in int8; OpenVINO, in int8 with static
+ranges by NNCF; and CTranslate2.
 """
 
 import dataclasses
 import functools
 import os
 import tempfile
+from typing import NamedTuple
 
 from benchmarks import exports, measurements, models
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.features import FEATURES
 from bert_tf.models import BertEncoder
 from bert_tf.tokenization import BertTokenizer
 
-TYPES = ("float32", "bfloat16")
+TYPES = ("float32", "bfloat16", "int8")
 OUR_MODULE = "benchmarks.peers.own_export"
-# Format of an export -> its name, and the packages that it requires.
-OURS = {"saved_model": ("SavedModel", ()), "openvino": ("OpenVINO model", ("openvino",))}
-# Module in benchmarks.peers -> its name, the packages that it requires, and its types.
-PEERS = {
-    "torch_encoder": ("PyTorch", ("torch", "transformers"), TYPES),
-    "onnx_float_encoder": (
-        "ONNX Runtime",
-        ("onnx", "onnxruntime", "torch", "transformers"),
-        ("float32",),
+HUGGING_FACE = ("torch", "transformers")
+
+
+class Export(NamedTuple):
+    """An export of this project.
+
+    Attributes:
+      name: str.
+      format: str. `--format` of the export.
+      packages: Tuple of str. Packages that it requires.
+      flags: Dict of type -> dict of other flags of the export.
+    """
+
+    name: str
+    format: str
+    packages: tuple[str, ...]
+    flags: dict
+
+
+class Runtime(NamedTuple):
+    """A peer.
+
+    Attributes:
+      name: str.
+      module: str. Name of its module in benchmarks.peers.
+      packages: Tuple of str. Packages that it requires.
+      types: Tuple of str. Those of TYPES that it computes in.
+    """
+
+    name: str
+    module: str
+    packages: tuple[str, ...]
+    types: tuple[str, ...]
+
+
+EXPORTS = (
+    Export(
+        "SavedModel",
+        "saved_model",
+        (),
+        {"float32": {}, "bfloat16": {"mixed_precision": "bfloat16"}},
     ),
-    "openvino_encoder": ("OpenVINO", ("onnx", "openvino", "torch", "transformers"), TYPES),
-}
+    Export(
+        "OpenVINO model",
+        "openvino",
+        ("openvino",),
+        {
+            "float32": {},
+            "bfloat16": {"mixed_precision": "bfloat16"},
+            "int8": {"weights": "int8"},
+        },
+    ),
+    # Only the multiplications with weights are in int8.
+    Export(
+        "OpenVINO model with bfloat16",
+        "openvino",
+        ("openvino",),
+        {"int8": {"weights": "int8", "mixed_precision": "bfloat16"}},
+    ),
+    Export("LiteRT", "litert", (), {"int8": {"weights": "int8"}}),
+)
+PEERS = (
+    Runtime("PyTorch", "torch_encoder", HUGGING_FACE, ("float32", "bfloat16")),
+    Runtime(
+        "ONNX Runtime",
+        "onnx_encoder",
+        ("onnx", "onnxruntime", *HUGGING_FACE),
+        ("float32", "int8"),
+    ),
+    Runtime("OpenVINO", "openvino_encoder", ("onnx", "openvino", "nncf", *HUGGING_FACE), TYPES),
+    Runtime(
+        "CTranslate2", "ctranslate2_encoder", ("ctranslate2", *HUGGING_FACE), ("float32", "int8")
+    ),
+)
 
 COMMAND = script.Command(
     measurements.ShapeSettings(batch_sizes=(1, 1, 8), lengths=(32, 128, 128)), __name__
@@ -45,30 +108,38 @@ def run(settings):
     """Exports the model and measures each type and shape; settings: ShapeSettings."""
     tokenizer = BertTokenizer(measurements.VOCAB_FILE)
     config = dataclasses.replace(
-        read_config(settings.bert_config_file, max(settings.lengths)),
+        read_model_config(settings.bert_config_file, max(settings.lengths)),
         vocab_size=tokenizer.vocab_size,
     )
     with tempfile.TemporaryDirectory() as folder, Results("runtimes", settings) as results:
-        checkpoint = os.path.join(folder, "checkpoint")
-        BertEncoder(config).save_pretrained(checkpoint, tokenizer)
+        model_path = os.path.join(folder, "checkpoint")
+        BertEncoder(config).save_pretrained(model_path, tokenizer)
         for dtype in TYPES:
-            measure(dtype, checkpoint, config, settings, results)
+            measure(dtype, model_path, config, settings, results)
 
 
-def measure(dtype, checkpoint, config, settings, results):
+def measure(dtype, model_path, config, settings, results):
     """Adds the comparisons in a type of TYPES."""
     sizes = models.get_huggingface_sizes(config)
     with tempfile.TemporaryDirectory() as folder:
         ours = {}
-        for name, (title, packages) in OURS.items():
+        for export in EXPORTS:
+            if dtype not in export.flags:
+                continue
+            flags = dict(export.flags[dtype])
+            if export.format == "litert":
+                flags["lengths"] = join_numbers(settings.lengths)
+                flags["batch_sizes"] = join_numbers(settings.batch_sizes)
             path = exports.export_encoder(
-                checkpoint, os.path.join(folder, name), name, mixed_precision=dtype
+                model_path, os.path.join(folder, export.name), export.format, **flags
             )
-            ours[title] = results.start_peer(title, packages, OUR_MODULE, path)
+            ours[export.name] = results.start_peer(export.name, export.packages, OUR_MODULE, path)
         peers = {
-            title: results.start_peer(title, packages, f"benchmarks.peers.{name}", sizes, dtype)
-            for name, (title, packages, types) in PEERS.items()
-            if dtype in types
+            peer.name: results.start_peer(
+                peer.name, peer.packages, f"benchmarks.peers.{peer.module}", sizes, dtype
+            )
+            for peer in PEERS
+            if dtype in peer.types
         }
         for batch_size, length in settings.shapes:
             features = models.make_batch(config, batch_size, length)
@@ -89,6 +160,11 @@ def measure(dtype, checkpoint, config, settings, results):
                 title = f"{name}, {dtype}, {batch_size} x {length}"
                 results.add(title, times[name], theirs, "ms")
                 theirs = theirs | {f"this project's {name}": times[name]}
+
+
+def join_numbers(numbers):
+    """Returns the value of a flag for numbers, each once."""
+    return ",".join(map(str, sorted({*numbers})))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from official.nlp.modeling import models as garden_models
 from benchmarks import measurements, models, texts
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import roles, script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.models import BertClassifier
@@ -50,9 +50,9 @@ class RequestSettings(Settings):
     max_seq_length: int = setting(
         128,
         "Length in tokens to which texts are truncated, and to which the peer pads them.",
-        lower=4,
+        min_value=4,
     )
-    sentences: tuple[int, ...] = setting((1, 32), "Number of sentences in a request.", lower=1)
+    sentences: tuple[int, ...] = setting((1, 32), "Number of sentences in a request.", min_value=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ COMMAND = script.Command(ServingSettings(), __name__)
 
 def run(settings):
     """Exports both models and measures requests; settings: ServingSettings."""
-    config = read_config(settings.bert_config_file, settings.requests.max_seq_length)
+    config = read_model_config(settings.bert_config_file, settings.requests.max_seq_length)
     servable = create_servable(
         config, settings.requests, Fast(remove_padding=True, last_where_read=True)
     )
@@ -139,14 +139,14 @@ def load_official(config, requests):
         models.create_garden_encoder(config), models.NUM_LABELS
     )
     tokenize = garden_layers.BertTokenizer(vocab_file=requests.vocab_file, lower_case=True)
-    packer = garden_layers.BertPackInputs(
+    joiner = garden_layers.BertPackInputs(
         requests.max_seq_length, special_tokens_dict=tokenize.get_special_tokens_dict()
     )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")], autograph=False)
     def serve(text):
         return {
-            "probabilities": tf.nn.softmax(classifier(packer([tokenize(text)]), training=False))
+            "probabilities": tf.nn.softmax(classifier(joiner([tokenize(text)]), training=False))
         }
 
     module = tf.Module()

@@ -15,7 +15,7 @@ from benchmarks import models
 from benchmarks.measurements import Results, StepSettings, time_turns
 from bert_tf import losses
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.fast import FastEncoder
 from bert_tf.models import BertClassifier
 from run.training import strategies
@@ -27,8 +27,8 @@ COMMAND = script.Command(StepSettings(), __name__)
 
 
 def run(settings):
-    """Measures both kinds of steps; settings: StepSettings."""
-    config = read_config(settings.bert_config_file, settings.max_seq_length)
+    """Measures both steps; settings: StepSettings."""
+    config = read_model_config(settings.bert_config_file, settings.max_seq_length)
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config, Padding.REMOVED)
     with Results("training_step", settings) as results:
         for name, create_steps, token_fraction in (

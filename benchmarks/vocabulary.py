@@ -33,7 +33,7 @@ class VocabularySettings(measurements.BenchmarkSettings):
         "Text file in UTF-8. Defaults to CPython's documentation topics.",
         role=roles.INPUT_FILE,
     )
-    vocab_sizes: tuple[int, ...] = setting((4000,), "Vocabulary sizes to learn.", lower=1)
+    vocab_sizes: tuple[int, ...] = setting((4000,), "Vocabulary sizes to learn.", min_value=1)
 
 
 COMMAND = script.Command(VocabularySettings(), __name__)
@@ -88,7 +88,7 @@ def print_coverage(name, entries, words):
       words: Counter of held-out words.
     """
     known = set(entries)
-    lengths = {word: learner.count_tokens(word, known) for word in words}  # 0 for [UNK].
+    lengths = {word: learner.count_word_tokens(word, known) for word in words}  # 0 for [UNK].
     num_words = sum(words.values())
     num_tokens = sum(count * max(lengths[word], 1) for word, count in words.items())
     num_unknown = sum(count for word, count in words.items() if not lengths[word])

@@ -29,9 +29,9 @@ PUBLISHED_SIZES = {
     "large": (24, 1024, 16),
 }
 PUBLISHED_VOCAB_SIZE = 30522  # the English uncased vocabulary
-LARGEST_SIZE = 2**31 - 1  # Shapes and IDs are int32.
-MOST_LAYERS = 10_000
-MOST_PARAMETERS = 10**12  # The weights of a larger model fit on no machine.
+MAX_SIZE = 2**31 - 1  # Shapes and IDs are int32.
+MAX_LAYERS = 10_000
+MAX_PARAMETERS = 10**12  # The weights of a larger model fit on no machine.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,9 +117,9 @@ class BertConfig:
         ):
             _check_size(name, getattr(self, name))
         _check_size("type_vocab_size", self.type_vocab_size, least=0)
-        if self.num_hidden_layers > MOST_LAYERS:
+        if self.num_hidden_layers > MAX_LAYERS:
             raise InputError(
-                f"num_hidden_layers is {self.num_hidden_layers}: must be at most {MOST_LAYERS}"
+                f"num_hidden_layers is {self.num_hidden_layers}: must be at most {MAX_LAYERS}"
             )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             rate = getattr(self, name)
@@ -159,10 +159,10 @@ class BertConfig:
             object.__setattr__(self, "pooler_act", None)
         if not (self.project_embedding_sum and self.embedding_size):
             object.__setattr__(self, "project_embedding_sum", None)
-        if self.num_parameters > MOST_PARAMETERS:
+        if self.num_parameters > MAX_PARAMETERS:
             raise InputError(
                 f"the encoder has {self.num_parameters:,} weights: must be at most "
-                f"{MOST_PARAMETERS:,}"
+                f"{MAX_PARAMETERS:,}"
             )
 
     def _check_sizes_per_layer(self):
@@ -386,10 +386,10 @@ ORIGINAL_POOLER_KEYS = frozenset(
 
 
 def _check_size(name, value, least=1):
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST_SIZE:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_SIZE:
         raise InputError(
             f"{name} is {value!r}: must be a {'positive' if least else 'non-negative'} integer, "
-            f"at most {LARGEST_SIZE}"
+            f"at most {MAX_SIZE}"
         )
 
 

@@ -12,7 +12,6 @@ import tf_keras
 
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.features import find_last
 from bert_tf.keras_support.model import KerasModel
 from bert_tf.layers import (
     NO_SEEDS,
@@ -34,12 +33,12 @@ class PositionOutputs(typing.NamedTuple):
     Attributes:
       at_positions: [B, P, H]. Output of the last layer at the positions; None without positions.
       pooled: [B, H], or [B * K, H] for packed sequences. Pooled output.
-      encoded: Dict of `BertEncoder.call`; None if it was not requested.
+      encoder_outputs: Dict of `BertEncoder.call`; None if it was not requested.
     """
 
     at_positions: tf.Tensor | None
     pooled: tf.Tensor
-    encoded: dict | None
+    encoder_outputs: dict | None
 
 
 @register
@@ -139,13 +138,13 @@ class BertEncoder(KerasModel, tf_keras.Model):
         output = states[-1]
         if self.is_causal:
             output = tf.gather(output, self.find_pooled(features), batch_dims=1)  # [B, 1, H]
-        encoded = {
+        outputs = {
             "sequence_output": states[-1],
             "pooled_output": self.pooler(output[:, 0]),
             "embedding_output": states[0],
             "encoder_outputs": states[1:],
         }
-        return {**encoded, "attention": attention} if return_attention_scores else encoded
+        return {**outputs, "attention": attention} if return_attention_scores else outputs
 
     def create_context(self, features, training, return_attention_scores=False):
         """Creates the BatchContext of a batch; for the arguments, see `call`."""
@@ -203,7 +202,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
         """Returns state `number` of a batch; 0 is the embeddings, n the output of layer n - 1."""
         return tf.stop_gradient(x) if number == self.num_frozen_layers else x
 
-    def encode_positions(
+    def call_at_positions(
         self,
         features,
         positions=None,
@@ -223,21 +222,21 @@ class BertEncoder(KerasModel, tf_keras.Model):
             what tokens attend to.
 
         Returns:
-          PositionOutputs, with `encoded` if return_attention_scores is True.
+          PositionOutputs, with `encoder_outputs` if return_attention_scores is True.
         """
-        encoded = self(features, training=training, return_attention_scores=return_attention_scores)
+        outputs = self(features, training=training, return_attention_scores=return_attention_scores)
         at_positions = None
         if positions is not None:
-            at_positions = tf.gather(encoded["sequence_output"], positions, batch_dims=1)
-        pooled = encoded["pooled_output"]
+            at_positions = tf.gather(outputs["sequence_output"], positions, batch_dims=1)
+        pooled = outputs["pooled_output"]
         if pooled_positions is not None:
             output = tf.gather(
-                encoded["sequence_output"],
+                outputs["sequence_output"],
                 self.find_pooled(features, pooled_positions),
                 batch_dims=1,
             )
             pooled = self.pooler(tf.reshape(output, [-1, self.config.hidden_size]))
-        return PositionOutputs(at_positions, pooled, encoded if return_attention_scores else None)
+        return PositionOutputs(at_positions, pooled, outputs if return_attention_scores else None)
 
     def find_pooled(self, features, starts=None):
         """Returns the position of the token that the pooler reads in each sequence.
@@ -254,7 +253,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
           int32 [B, K], or [B, 1] if rows are not packed.
         """
         if self.is_causal:
-            return find_last(features["input_mask"], starts)
+            return _find_last(features["input_mask"], starts)
         return tf.zeros_like(features["input_ids"][:, :1]) if starts is None else starts
 
     def next_dropout_seed(self, training):
@@ -287,15 +286,38 @@ def _check_values(features, config):
       config: BertConfig of the model.
     """
     length = features["input_ids"].shape[1]
-    longest = config.max_position_embeddings
-    if length is not None and length > longest:
+    max_length = config.max_position_embeddings
+    if length is not None and length > max_length:
         raise InputError(
-            f"the sequence length, {length}, is greater than max_position_embeddings, {longest}"
+            f"the sequence length, {length}, is greater than max_position_embeddings, {max_length}"
         )
     if not tf.executing_eagerly():
         return
-    for name, limit in (("input_ids", config.vocab_size), ("segment_ids", config.type_vocab_size)):
+    for name, size in (("input_ids", config.vocab_size), ("segment_ids", config.type_vocab_size)):
         ids = features[name]
-        invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= limit)) if limit else ()
+        invalid = tf.boolean_mask(ids, (ids < 0) | (ids >= size)) if size else ()
         if len(invalid):
-            raise InputError(f"{name} must be from 0 to {limit - 1}, but contain {int(invalid[0])}")
+            raise InputError(f"{name} must be from 0 to {size - 1}, but contain {int(invalid[0])}")
+
+
+def _find_last(sequences, starts):
+    """Returns the last position of each sequence.
+
+    Args:
+      sequences: int32 [B, S]. An input_mask, packed or not.
+      starts: int32 [B, K]. First position of each sequence; None if rows are not packed, so that
+        K is 1 and all begin at 0.
+
+    Returns:
+      int32 [B, K].
+    """
+    if starts is None:
+        starts = tf.zeros([tf.shape(sequences)[0], 1], tf.int32)
+    # A GPU slices int32 on the host, and has no maximum of them.
+    sequences = tf.cast(sequences, tf.float32)
+    # [B, K, S].
+    is_inside = (
+        sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]
+    )
+    positions = tf.cast(tf.range(tf.shape(sequences)[1]), tf.float32)
+    return tf.cast(tf.reduce_max(tf.where(is_inside, positions, 0.0), axis=-1), tf.int32)

@@ -24,32 +24,9 @@ With causal attention, a token attends only to itself and earlier tokens. Only t
 sequence, its final [SEP], then attends to all of it, so the pooler reads the last token instead of
 [CLS].
 
-Shape legend: B batch, S sequence, K sequences of a packed row.
+Does not import TensorFlow.
+
+Shape legend: B batch, S sequence.
 """
 
-import tensorflow as tf
-
 FEATURES = ("input_ids", "input_mask", "segment_ids")
-
-
-def find_last(sequences, starts):
-    """Returns the last position of each sequence.
-
-    Args:
-      sequences: int32 [B, S]. An input_mask, packed or not.
-      starts: int32 [B, K]. First position of each sequence; None if rows are not packed, so that
-        K is 1 and all begin at 0.
-
-    Returns:
-      int32 [B, K].
-    """
-    if starts is None:
-        starts = tf.zeros([tf.shape(sequences)[0], 1], tf.int32)
-    # A GPU slices int32 on the host, and has no maximum of them.
-    sequences = tf.cast(sequences, tf.float32)
-    # [B, K, S].
-    is_inside = (
-        sequences[:, tf.newaxis] == tf.gather(sequences, starts, batch_dims=1)[:, :, tf.newaxis]
-    )
-    positions = tf.cast(tf.range(tf.shape(sequences)[1]), tf.float32)
-    return tf.cast(tf.reduce_max(tf.where(is_inside, positions, 0.0), axis=-1), tf.int32)

@@ -6,7 +6,8 @@ depends only on the features. Given the normalizers of the whole batch, each par
 partial loss. The partial losses, and their gradients, add up to those of a single device. A mean of
 the means of the parts would not: items of larger parts would count less.
 
-Shape legend: B batch, S sequence, K sequences of a packed row, P predictions, V vocabulary.
+Shape legend: B batch, S sequence, K sequences of a packed row, P positions to predict, V
+vocabulary.
 """
 
 import dataclasses
@@ -208,7 +209,7 @@ def _masked_lm_items(outputs, features):
     )  # [B, P]
 
 
-def create_span_loss(ignore_padding=False):
+def create_span_loss(only_tokens=False):
     """Creates the mean cross entropy of start and end over positions.
 
     This is the loss of the original's `run_squad.model_fn`.
@@ -221,25 +222,25 @@ def create_span_loss(ignore_padding=False):
     at padding.
 
     Args:
-      ignore_padding: bool. Whether to exclude padding positions from the softmax.
+      only_tokens: bool. Whether the softmax is over tokens only, without padding.
     """
     # An example has two items, one in each term.
     return TotalLoss(
         *(
             Term(
                 TOTAL,
-                functools.partial(_position_items, name, ignore_padding),
+                functools.partial(_position_items, name, only_tokens),
                 num_items=lambda features: count_examples(features) * 2,
             )
             for name in ("start", "end")
         ),
-        source=("span", ignore_padding),
+        source=("span", only_tokens),
     )
 
 
-def _position_items(name, ignore_padding, outputs, features):
+def _position_items(name, only_tokens, outputs, features):
     logits = outputs[f"{name}_logits"]
-    if ignore_padding:
+    if only_tokens:
         logits += MASKED_SCORE * tf.cast(1 - features["input_mask"], tf.float32)
     return tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=features[f"{name}_positions"][:, 0], logits=logits

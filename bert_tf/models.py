@@ -1,7 +1,7 @@
 """The encoder and one model per task, each called with a dict of features; see bert_tf.features.
 
-Shape legend: B batch, S sequence, H hidden, P predictions, K sequences of a packed row, V
-vocabulary, W maximum number of windows of a long text, R windows of all texts, L labels.
+Shape legend: B batch, S sequence, H hidden, P positions to predict, K sequences of a packed row, V
+vocabulary, W windows of a long text at most, WT windows of all texts, LA labels.
 """
 
 import typing
@@ -36,7 +36,7 @@ class _HeadInputs(typing.NamedTuple):
 
     sequence: tf.Tensor  # [B, S, H], for the tokens.
     pooled: tf.Tensor  # [B, H], for the whole sequence.
-    encoded: dict  # Outputs of the encoder.
+    encoder_outputs: dict  # Outputs of the encoder.
 
 
 class _TaskModel(TrainableModel, KerasModel, tf_keras.Model):
@@ -83,8 +83,8 @@ class _TaskModel(TrainableModel, KerasModel, tf_keras.Model):
             return None
         return BiLSTMHead(config.hidden_size, self.encoder.initializer.seed % LSTM_SEEDS)
 
-    def _encode(self, texts, training, return_attention_scores):
-        """Encodes texts at all positions.
+    def _apply_encoder(self, texts, training, return_attention_scores):
+        """Applies the encoder at all positions of texts.
 
         Args:
           texts: Features of BertEncoder.
@@ -93,18 +93,22 @@ class _TaskModel(TrainableModel, KerasModel, tf_keras.Model):
         Returns:
           _HeadInputs, which are those of the BiLSTM if the model has one.
         """
-        encoded = self.encoder(
+        encoder_outputs = self.encoder(
             texts, training=training, return_attention_scores=return_attention_scores
         )
         if self.bilstm is None:
-            return _HeadInputs(encoded["sequence_output"], encoded["pooled_output"], encoded)
+            return _HeadInputs(
+                encoder_outputs["sequence_output"],
+                encoder_outputs["pooled_output"],
+                encoder_outputs,
+            )
         if "positions" in texts:
             raise InputError(
                 "packed rows cannot be combined with a BiLSTM, which would read across their "
                 "sequences"
             )
-        sequence, pooled = self.bilstm(encoded["sequence_output"], texts["input_mask"])
-        return _HeadInputs(sequence, pooled, encoded)
+        sequence, pooled = self.bilstm(encoder_outputs["sequence_output"], texts["input_mask"])
+        return _HeadInputs(sequence, pooled, encoder_outputs)
 
     def _linear_head(self, num_classes, name):
         return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name)
@@ -155,20 +159,20 @@ class BertPretrainer(_TaskModel):
           sentence_order_logits.
         """
         starts = features.get(f"{self._sentence_label}_positions")  # None if rows are not packed
-        encoded = self.encoder.encode_positions(
+        found = self.encoder.call_at_positions(
             features, features["masked_lm_positions"], training, starts, return_attention_scores
         )
         # [B * P, H].
-        masked = tf.reshape(encoded.at_positions, [-1, self.encoder.config.hidden_size])
+        masked = tf.reshape(found.at_positions, [-1, self.encoder.config.hidden_size])
         logits = self.masked_lm(masked, self.encoder.embeddings)  # [B * P, V]
         shape = [-1, tf.shape(features["masked_lm_positions"])[1], self.encoder.config.vocab_size]
         outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
         if self._sentence_label:
-            scores = self.next_sentence(encoded.pooled)  # [B, 2] or [B * K, 2]
+            scores = self.next_sentence(found.pooled)  # [B, 2] or [B * K, 2]
             if starts is not None:
                 scores = tf.reshape(scores, [-1, tf.shape(starts)[1], 2])
             outputs[f"{self._sentence_label}_logits"] = scores
-        return {**outputs, "encoder": encoded.encoded} if return_attention_scores else outputs
+        return {**outputs, "encoder": found.encoder_outputs} if return_attention_scores else outputs
 
 
 class _LinearModel(_TaskModel):
@@ -220,11 +224,11 @@ class BertClassifier(_LinearModel):
         [B, K, num_labels].
         """
         starts = features.get("sequence_positions")
-        logits, encoded = self._score(features, training, return_attention_scores, starts)
+        logits, encoder_outputs = self._score(features, training, return_attention_scores, starts)
         if starts is not None:
             logits = tf.reshape(logits, [-1, starts.shape[1], self.num_labels])
         outputs = {"logits": logits}
-        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
+        return {**outputs, "encoder": encoder_outputs} if return_attention_scores else outputs
 
     def _score(self, texts, training, return_attention_scores, starts=None):
         """Computes the logits of texts or packed sequences.
@@ -234,13 +238,13 @@ class BertClassifier(_LinearModel):
           the encoder's dict, or None unless return_attention_scores.
         """
         if self.bilstm is None:
-            inputs = self.encoder.encode_positions(
+            inputs = self.encoder.call_at_positions(
                 texts, None, training, starts, return_attention_scores
             )
         else:
-            inputs = self._encode(texts, training, return_attention_scores)
+            inputs = self._apply_encoder(texts, training, return_attention_scores)
         pooled = self.dropout(inputs.pooled, seed=self.encoder.next_dropout_seed(training))
-        return self.head(pooled), inputs.encoded
+        return self.head(pooled), inputs.encoder_outputs
 
 
 @register
@@ -254,10 +258,12 @@ class BertTokenClassifier(_LinearModel):
 
     def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"logits": float32 [B, S, num_labels]}."""
-        inputs = self._encode(features, training, return_attention_scores)
+        inputs = self._apply_encoder(features, training, return_attention_scores)
         sequence = self.dropout(inputs.sequence, seed=self.encoder.next_dropout_seed(training))
         outputs = {"logits": _apply_to_tokens(self.head, sequence)}
-        return {**outputs, "encoder": inputs.encoded} if return_attention_scores else outputs
+        return (
+            {**outputs, "encoder": inputs.encoder_outputs} if return_attention_scores else outputs
+        )
 
 
 @register
@@ -280,10 +286,12 @@ class BertSpanLabeler(_TaskModel):
 
     def call(self, features, training=False, return_attention_scores=False):
         """Features of BertEncoder -> {"start_logits", "end_logits"}, each float32 [B, S]."""
-        inputs = self._encode(features, training, return_attention_scores)
+        inputs = self._apply_encoder(features, training, return_attention_scores)
         start, end = tf.unstack(_apply_to_tokens(self.head, inputs.sequence), axis=-1)
         outputs = {"start_logits": start, "end_logits": end}
-        return {**outputs, "encoder": inputs.encoded} if return_attention_scores else outputs
+        return (
+            {**outputs, "encoder": inputs.encoder_outputs} if return_attention_scores else outputs
+        )
 
 
 @register
@@ -312,9 +320,11 @@ class BertMultipleChoice(BertClassifier):
         Returns:
           {"logits": float32 [B, choices]}.
         """
-        logits, encoded = self._score(_join_texts(features), training, return_attention_scores)
+        logits, encoder_outputs = self._score(
+            _flatten_texts(features), training, return_attention_scores
+        )
         outputs = {"logits": tf.reshape(logits, [-1, tf.shape(features["input_ids"])[1]])}
-        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
+        return {**outputs, "encoder": encoder_outputs} if return_attention_scores else outputs
 
 
 @register
@@ -352,7 +362,7 @@ class BertLongTextClassifier(BertClassifier):
         """
         if features["input_ids"].shape.rank == 2:
             return super().call(features, training, return_attention_scores)
-        windows = _join_texts(features)
+        windows = _flatten_texts(features)
         rows = _find_rows(features)
         # Skip windows that are only padding.
         if not (self.encoder.has_static_shapes or return_attention_scores):
@@ -360,22 +370,22 @@ class BertLongTextClassifier(BertClassifier):
             windows, rows = tf.nest.map_structure(
                 lambda value: tf.gather(value, real), (windows, rows)
             )
-        logits, encoded = self._score(windows, training, return_attention_scores)
+        logits, encoder_outputs = self._score(windows, training, return_attention_scores)
         outputs = {"logits": self.pool(logits, rows, tf.shape(features["input_ids"])[0])}
-        return {**outputs, "encoder": encoded} if return_attention_scores else outputs
+        return {**outputs, "encoder": encoder_outputs} if return_attention_scores else outputs
 
     def pool(self, logits, rows, num_texts):
-        """Pools the logits of windows into those of texts, float32 [B, L].
+        """Pools the logits of windows into those of texts, float32 [B, LA].
 
         Args:
-          logits: float32 [R, L].
-          rows: int [R]. Text of each window; B for a missing window.
+          logits: float32 [WT, LA].
+          rows: int [WT]. Text of each window; B for a missing window.
           num_texts: int scalar, B. Each text has at least one window.
         """
         return POOLINGS[self.pooling](logits, rows, tf.cast(num_texts, tf.int32) + 1)[:-1]
 
 
-def _join_texts(features):
+def _flatten_texts(features):
     """Returns the features of all texts [n, S] for features [B, W, S], with n = B * W."""
     return {
         name: tf.reshape(features[name], [-1, tf.shape(features[name])[2]]) for name in FEATURES

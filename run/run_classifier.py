@@ -13,7 +13,7 @@ from run.finetuning.settings import FineTuningSettings
 from run.training.settings import OriginalDeviceSettings
 
 SETTINGS = FineTuningSettings(
-    devices=OriginalDeviceSettings(), task=classifier.ClassifierSettings()
+    devices=OriginalDeviceSettings(), task_settings=classifier.ClassifierSettings()
 )
 COMMAND = script.Command(SETTINGS, "run.finetuning.job")
 

@@ -14,7 +14,14 @@ COMMAND = script.Command(
     SETTINGS,
     "run.distillation.job",
     only=SETTINGS.names(
-        "student", "data", "losses", "devices", "training", "step", "tuning", "trained_weights"
+        "student",
+        "data",
+        "losses",
+        "devices",
+        "training",
+        "step_settings",
+        "tuning",
+        "trained_weights",
     )
     | {
         "do_eval",

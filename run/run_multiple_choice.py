@@ -11,7 +11,7 @@ from bert_tf.cli import script
 from data_prep.tasks import multiple_choice
 from run.finetuning.settings import FineTuningSettings
 
-SETTINGS = FineTuningSettings(task=multiple_choice.MultipleChoiceSettings())
+SETTINGS = FineTuningSettings(task_settings=multiple_choice.MultipleChoiceSettings())
 COMMAND = script.Command(SETTINGS, "run.finetuning.job")
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from run.training.settings import OriginalDeviceSettings
 SETTINGS = FineTuningSettings(
     tokenizer=TokenizerSettings(max_seq_length=384),
     devices=OriginalDeviceSettings(),
-    task=span_labeler.SpanLabelerSettings(),
+    task_settings=span_labeler.SpanLabelerSettings(),
 )
 COMMAND = script.Command(SETTINGS, "run.finetuning.job")
 

@@ -11,7 +11,8 @@ from data_prep.tasks import token_classifier
 from run.finetuning.settings import FineTuningSettings
 
 COMMAND = script.Command(
-    FineTuningSettings(task=token_classifier.TokenClassifierSettings()), "run.finetuning.job"
+    FineTuningSettings(task_settings=token_classifier.TokenClassifierSettings()),
+    "run.finetuning.job",
 )
 
 if __name__ == "__main__":

@@ -30,24 +30,44 @@ TOKEN = "a-token-of-the-tests"  # The client must send it.
 PAGE = 5  # Maximum number of entries in an answer to a list request. Google's is 1000.
 POLL_SECONDS = 0.01
 
-# Host, method, path, the handler's function. {bucket} and {name} are percent-encoded parts of the
-# path.
+
+@dataclasses.dataclass(frozen=True)
+class Route:
+    """Requests that a function of the handler answers.
+
+    Attributes:
+      host: str. Host of the requests.
+      method: str. Method of HTTP.
+      path: str. {bucket} and {name} are percent-encoded parts of the path.
+      function: str. Name of the function.
+    """
+
+    host: str
+    method: str
+    path: str
+    function: str
+
+    @property
+    def pattern(self):
+        """Regular expression of the path, with its parts as groups."""
+        return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", self.path))
+
+
 ROUTES = [
-    (host, method, re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), function)
-    for host, method, path, function in (
-        (API, "GET", "/storage/v1/b/{bucket}/o", "list_objects"),
-        (API, "GET", "/storage/v1/b/{bucket}/o/{name}", "describe_object"),
-        (API, "DELETE", "/storage/v1/b/{bucket}/o/{name}", "remove"),
-        (
-            API,
-            "POST",
-            "/storage/v1/b/{bucket}/o/{name}/rewriteTo/b/{to_bucket}/o/{to_name}",
-            "copy",
-        ),
-        (API, "POST", "/upload/storage/v1/b/{bucket}/o", "begin_upload"),
-        (API, "PUT", "/upload/storage/v1/b/{bucket}/o", "upload"),
-        (READS, "GET", "/(?P<bucket>[^/]+)/(?P<name>.+)", "read"),
-    )
+    Route(host=API, method="GET", path="/storage/v1/b/{bucket}/o", function="list_objects"),
+    Route(
+        host=API, method="GET", path="/storage/v1/b/{bucket}/o/{name}", function="describe_object"
+    ),
+    Route(host=API, method="DELETE", path="/storage/v1/b/{bucket}/o/{name}", function="remove"),
+    Route(
+        host=API,
+        method="POST",
+        path="/storage/v1/b/{bucket}/o/{name}/rewriteTo/b/{to_bucket}/o/{to_name}",
+        function="copy",
+    ),
+    Route(host=API, method="POST", path="/upload/storage/v1/b/{bucket}/o", function="begin_upload"),
+    Route(host=API, method="PUT", path="/upload/storage/v1/b/{bucket}/o", function="upload"),
+    Route(host=READS, method="GET", path="/(?P<bucket>[^/]+)/(?P<name>.+)", function="read"),
 ]
 
 
@@ -255,10 +275,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def dispatch(self):
         url = urllib.parse.urlsplit(self.path)
         self.query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
-        for host, method, pattern, function in ROUTES:
-            match = pattern.fullmatch(url.path)
-            if match and (host, method) == (self.host, self.command):
-                return getattr(self, function)(
+        for route in ROUTES:
+            match = route.pattern.fullmatch(url.path)
+            if match and (route.host, route.method) == (self.host, self.command):
+                return getattr(self, route.function)(
                     **{key: urllib.parse.unquote(part) for key, part in match.groupdict().items()}
                 )
         raise ErrorAnswer(400, f"{self.command} {self.path} is not served")

@@ -1,4 +1,4 @@
-"""Counts forms of code that pack several things into a line or a name.
+"""Counts forms of code that put several things into a line or a name.
 
     python -m tests.code_form             # the counts
     python -m tests.code_form tuple_copy  # the lines of one of them
@@ -14,11 +14,14 @@ import re
 import sys
 from typing import NamedTuple
 
+from tests import message_form
+
 ROOT = pathlib.Path(__file__).parent.parent
 FOLDERS = ("bert_tf", "data_prep", "run", "benchmarks", "tests")
 MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 6
 MAX_RETURNED = 2
+MIN_TABLE = 4  # Rows and columns of a table whose fields need names.
 # numba compiles functions with this decorator.
 COMPILED = re.compile(r"^@compiled\ndef (\w+)", re.MULTILINE)
 FORMS = {
@@ -34,6 +37,8 @@ FORMS = {
     "summary": "docstrings whose first sentence does not fit into its line",
     "undocumented": "public functions and methods of the product without a docstring",
     "other_note": "lines on standard error that bert_tf.notes does not print",
+    "positional_table": "tables of tests whose rows are tuples without named fields",
+    "whole_message": f"tests of more than {message_form.MAX_WORDS} words in a row of a message",
 }
 PRODUCT = ("bert_tf/", "data_prep/", "run/")
 # Modules that write to standard error in another way; each says why.
@@ -64,7 +69,11 @@ def find_forms(source, path, compiled=frozenset()):
       path: str. Path of the file, relative to ROOT.
       compiled: Names of the functions that numba compiles.
     """
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    if path.startswith("tests/"):
+        for line in message_form.find_whole_messages(tree):
+            yield Finding("whole_message", path, line)
+    for node in ast.walk(tree):
         forms = []
         if isinstance(node, ast.Assign):
             forms = _check_assignment(node)
@@ -80,6 +89,8 @@ def find_forms(source, path, compiled=frozenset()):
             forms = [*_check_function(node, node.name in compiled), *_check_docstring(node)]
         elif isinstance(node, ast.ClassDef | ast.Module):
             forms = _check_docstring(node)
+        elif isinstance(node, ast.List | ast.Tuple) and path.startswith("tests/"):
+            forms = _check_table(node)
         if path.startswith(PRODUCT):
             forms = [*forms, *_check_product_code(node, path)]
         yield from (Finding(form, path, getattr(node, "lineno", 1)) for form in forms)
@@ -158,6 +169,12 @@ def _check_call(node):
         yield "nested_walrus"
     if isinstance(node.func, ast.Name) and node.func.id == "locals":
         yield "locals_as_options"
+
+
+def _check_table(node):
+    rows = [row for row in node.elts if isinstance(row, ast.Tuple) and len(row.elts) >= MIN_TABLE]
+    if len(rows) == len(node.elts) >= MIN_TABLE:
+        yield "positional_table"
 
 
 def _check_function(node, is_compiled):

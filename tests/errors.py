@@ -1,6 +1,7 @@
-"""Checks of errors: the argument, its value, the problem, and the advice."""
+"""Checks of messages: the argument or file, the value, the key words of the problem, the advice."""
 
 import contextlib
+import re
 
 import pytest
 
@@ -9,20 +10,64 @@ from bert_tf.errors import InputError
 ANY = object()  # A value that is not checked.
 
 
-@contextlib.contextmanager
-def rejects(argument, *parts, value=ANY):
-    """Checks that the code of a context raises an InputError about an argument.
+class Message:
+    """Contents of a message whose other words may change.
 
     Args:
-      argument: str. Name of the argument, which a script shows as a flag.
-      *parts: str. Parts of the problem and of the advice.
+      subject: The argument, which a script shows as a flag, or the file that the message begins
+        with. A file may be the end of a path, such as a.csv or b/a.csv:3 (a line). None if the
+        message begins with neither.
+      *parts: str. Key words of the problem and of the advice, in any order.
       value: Value of the argument as in the message. By default, any value.
     """
-    with pytest.raises(InputError) as caught:
-        yield
-    message = f"{caught.value}"
-    assert message.startswith(f"`{argument}`")
-    for part in parts:
-        assert part in message
-    if value is not ANY:
-        assert message.startswith(f"`{argument}`={value}: ")
+
+    def __init__(self, subject, *parts, value=ANY):
+        self.subject = subject
+        self.parts = parts
+        self.value = value
+
+    def __str__(self):
+        return "; ".join((f"{self.subject}", *self.parts))
+
+    def check(self, text):
+        """Asserts that a text is this message."""
+        if self.value is not ANY:
+            start = f"{self.subject}={self.value}: "
+            assert text.startswith((f"`{start}".replace("=", "`=", 1), f"--{start}")), text
+        elif self.subject is not None:
+            subject = re.escape(f"{self.subject}")
+            start = rf"(`{subject}`|--{subject})[= :]|(\S*/)?{subject}[:,] "
+            assert re.match(start, text), f"not about {self.subject}: {text}"
+        for part in self.parts:
+            assert part in text, f"without {part!r}: {text}"
+
+
+@contextlib.contextmanager
+def raises_message(message, error=InputError, file=None):
+    """Checks that the code of a context raises an error.
+
+    Args:
+      message: Message.
+      error: Class of the error.
+      file: Path of a file that the message begins with, before its own subject.
+    """
+    with pytest.raises(error) as caught:
+        yield caught
+    text = f"{caught.value}"
+    if file is not None:
+        assert text.startswith(f"{file}: "), text
+        text = text.removeprefix(f"{file}: ")
+    message.check(text)
+
+
+def rejects(subject, *parts, value=ANY, error=InputError):
+    """Checks that the code of a context raises an error about an argument or a file.
+
+    Args: see Message; `error` is the class of the error.
+    """
+    return raises_message(Message(subject, *parts, value=value), error)
+
+
+def check_message(text, subject, *parts, value=ANY):
+    """Asserts what a note or an error that a script printed states. Args: see Message."""
+    Message(subject, *parts, value=value).check(text)

@@ -7,8 +7,8 @@
 A mutant is a comparison, an operation, a condition, a constant, or a returned value that is
 replaced, drawn at random with the seed: the same number of each kind. Its tests run in a copy of
 the project, without those that are marked as extra_large: those that are named after the module or
-use its names, then those of its package. The table names the test that kills it. A mutant that
-survives shows a missing test, or code that has no effect.
+use its names, those of all settings if it has settings, then those of its package. The table names
+the test that kills it. A mutant that survives shows a missing test, or code that has no effect.
 """
 
 import argparse
@@ -31,6 +31,8 @@ TEST_SECONDS = 120  # For one test: a mutant can loop forever.
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "--tb=short", "-o", f"timeout={TEST_SECONDS}")
 MAX_OWN_TESTS = 4  # Modules with the tests of a module.
 LARGE = ("-m", "large and not extra_large")
+# Tests of the settings of all scripts.
+SETTINGS_TESTS = ("tests/test_reference_page.py", "tests/test_script_flags.py")
 COMPARISONS = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -189,6 +191,7 @@ def find_stages(path):
     package = folder.as_posix()
     return [
         *([own, [*LARGE, *own]] if own else []),
+        *([[*SETTINGS_TESTS]] if path.name == "settings.py" else []),
         [package],
         [*LARGE, package],
         ["/".join(folder.parts[:2])],

@@ -14,7 +14,7 @@ import pathlib
 import re
 import textwrap
 
-from bert_tf.cli.rules import describe, find_required
+from bert_tf.cli.rules import describe_rules, find_required
 from bert_tf.cli.usage import get_title
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -212,7 +212,7 @@ def write_flag(field, default):
         default = "none"
     else:
         default = f"`{default}`"
-    help_text = re.sub(r"([|*<>])", r"\\\1", re.sub(r"`(\w+)`", r"--\1", describe(field)))
+    help_text = re.sub(r"([|*<>])", r"\\\1", re.sub(r"`(\w+)`", r"--\1", describe_rules(field)))
     return f"| `--{field.name}` | {describe_type(field)} | {default} | {help_text} |"
 
 
@@ -227,7 +227,7 @@ def describe_type(field):
         words += ", repeatable" if metadata["repeated"] else "s, comma-separated"
     bounds = [
         f"{word} {metadata[name]:,}"
-        for name, word in (("lower", "at least"), ("upper", "at most"))
+        for name, word in (("min_value", "at least"), ("max_value", "at most"))
         if metadata[name] is not None
     ]
     return ", ".join([words, *bounds])

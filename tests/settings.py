@@ -15,5 +15,5 @@ def resolved(settings, given=None, announce=print):
     if given is None:
         given = {field.name: value for field, value in settings.fields() if value != field.default}
     return resolution.resolve(
-        settings, given, ModelFiles(resolution.find_checkpoints(settings)), announce
+        settings, given, ModelFiles(resolution.find_model_paths(settings)), announce
     )

@@ -4,8 +4,11 @@ import pytest
 
 from tests import code_form
 
-# Swaps, and compiled code, which numba requires to be in one form.
-LIMITS = {"tuple_copy": 2}
+LIMITS = {
+    "tuple_copy": 2,  # Swaps, and compiled code, which numba requires to be in one form.
+    "whole_message": 1,  # A message of TensorFlow that scripts pass on.
+}
+SENTENCE = "`a`=1: must be at least 2; set `b`"
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +44,30 @@ def test_lines_say_one_thing(findings, form):
         ("other_note", "sys.stderr.write(a)"),
         ("other_note", "warnings.warn(a)"),
         ("other_note", "logging.warning(a)"),
+        ("positional_table", "a = [(1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4)]"),
+        ("whole_message", f"pytest.raises(A, match='^{SENTENCE}$')"),
+        ("whole_message", f"rejects('a', '{SENTENCE}')"),
+        ("whole_message", f"def f():\n    assert '{SENTENCE}' in capsys.readouterr().err"),
+        (
+            "whole_message",
+            f"def f():\n    with pytest.raises(A) as caught:\n        g()\n"
+            f"    assert str(caught.value) == '{SENTENCE}'",
+        ),
+        (
+            "whole_message",
+            f"@pytest.mark.parametrize(('a', 'b'), [(1, '{SENTENCE}')])\n"
+            "def f(a, b):\n    with pytest.raises(A, match=f'^{a}: {b}'):\n        g()",
+        ),
+        (
+            "whole_message",
+            "def f(a):\n    with pytest.raises(A, match=a):\n        g()\n"
+            f"def h():\n    f('{SENTENCE}')",
+        ),
     ],
 )
 def test_a_form_is_found(form, source):
-    path = "run/a.py" if form in ("undocumented", "other_note") else "a.py"
+    folder = "run" if form in ("undocumented", "other_note") else "tests"
+    path = f"{folder}/a.py"
     assert {found.form for found in code_form.find_forms(source, path)} == {form}
 
 
@@ -58,10 +81,15 @@ def test_a_form_is_found(form, source):
         "def f():\n" + "    pass\n" * 59,
         "def f():\n    '''One.\n\n    Two.'''",
         "for a in b:\n    if a:\n        raise ValueError(a)",
+        "rejects('a', 'must be at least 2', 'set `b`', value=1)",
+        "pytest.raises(A, match='must be at least 2.*set `b`, or omit both')",
+        f"a = '{SENTENCE}'",
+        "a = [(1, 2, 3), (1, 2, 3), (1, 2, 3), (1, 2, 3)]",
+        "a = [B(c=1, d=2, e=3, f=4)] * 4",
     ],
 )
 def test_other_code_has_no_form(source):
-    assert list(code_form.find_forms(source, "a.py")) == []
+    assert list(code_form.find_forms(source, "tests/a.py")) == []
 
 
 def test_compiled_functions_and_those_that_they_call_are_found():

@@ -15,12 +15,12 @@ from tensorflow.python.framework import kernels, op_def_registry
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
+from bert_tf.features import FEATURES
 from bert_tf.optimization import create_optimizer
 from bert_tf.tasks import SERVABLES
 from bert_tf.tasks.metadata import TaskMetadata
 from bert_tf.tasks.servable import check_features
 from bert_tf.tokenization import BertTokenizer
-from bert_tf.tokenization.model_inputs import FEATURES
 from run.training.step import Trainer
 from tests.encoders import make_encoder
 from tests.graphs import list_operations
@@ -214,25 +214,59 @@ def one_device():
     return tf.distribute.OneDeviceStrategy("CPU:0")
 
 
+@dataclasses.dataclass(frozen=True)
+class PretrainingStep:
+    """Settings of a step of pre-training.
+
+    Attributes:
+      dtype: str. Policy of the layers.
+      optimizer: str. Name of the optimizer.
+      accumulate_steps: int. Number of batches per update.
+      options: Dict of options of the encoder.
+    """
+
+    dtype: str
+    optimizer: str
+    accumulate_steps: int
+    options: dict
+
+
 @pytest.mark.parametrize(
-    ("dtype", "optimizer", "accumulate_steps", "options"),
+    "case",
     [
-        ("float32", "adamw", 1, {"remove_padding": True}),
-        ("float32", "lamb", 1, {}),
-        ("mixed_float16", "adamw", 2, {"remove_padding": True, "recompute": True}),
-        ("mixed_float16", "adamw", 1, {"vocabulary_multiple": 8}),
-        ("mixed_bfloat16", "adamw", 1, {"remove_padding": True, "vocabulary_multiple": 8}),
+        PretrainingStep(
+            dtype="float32", optimizer="adamw", accumulate_steps=1, options={"remove_padding": True}
+        ),
+        PretrainingStep(dtype="float32", optimizer="lamb", accumulate_steps=1, options={}),
+        PretrainingStep(
+            dtype="mixed_float16",
+            optimizer="adamw",
+            accumulate_steps=2,
+            options={"remove_padding": True, "recompute": True},
+        ),
+        PretrainingStep(
+            dtype="mixed_float16",
+            optimizer="adamw",
+            accumulate_steps=1,
+            options={"vocabulary_multiple": 8},
+        ),
+        PretrainingStep(
+            dtype="mixed_bfloat16",
+            optimizer="adamw",
+            accumulate_steps=1,
+            options={"remove_padding": True, "vocabulary_multiple": 8},
+        ),
     ],
 )
-def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_device):
+def test_pretraining_steps(one_device, case):
     operations = training_step(
         one_device,
-        functools.partial(pretrainer, dtype=dtype, **options),
+        functools.partial(pretrainer, dtype=case.dtype, **case.options),
         losses.pretraining_loss,
         {**inputs(S), **PRETRAINING},
-        dtype=dtype,
-        optimizer=optimizer,
-        accumulate_steps=accumulate_steps,
+        dtype=case.dtype,
+        optimizer=case.optimizer,
+        accumulate_steps=case.accumulate_steps,
     )
     assert find_problems(operations) == set()
 

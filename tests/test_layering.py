@@ -20,9 +20,9 @@ MAX_LINES = 450  # Limit for a file.
 # bert_tf.cli, so that it imports no flags.
 ORDER = """
 bert_tf.errors bert_tf.lazy_names bert_tf.notes bert_tf.processor bert_tf.tensorflow_messages
-bert_tf.variables
+bert_tf.features bert_tf.variables
 bert_tf.files bert_tf.saved_objects bert_tf.checkpoints.huggingface_config
-bert_tf.config bert_tf.layers bert_tf.features bert_tf.tokenization bert_tf.optimization
+bert_tf.config bert_tf.layers bert_tf.tokenization bert_tf.optimization
 bert_tf.losses bert_tf.tasks
 bert_tf.tasks.<kind>
 bert_tf.checkpoints
@@ -62,12 +62,15 @@ LATE_IMPORTS = {
     "bert_tf.serving.litert": {
         "bert_tf.serving.litert_vectors",
         "tensorflow",
-        "bert_tf.features",
         "bert_tf.tasks.servable",
     },
     # Optional packages, and TensorFlow for writing a file.
     "bert_tf.serving.onnx": {"onnx", "onnxruntime", "tensorflow", "tf2onnx"},
-    "bert_tf.serving.openvino": {"bert_tf.serving.saved_model", "openvino"},
+    "bert_tf.serving.openvino": {
+        "bert_tf.serving.saved_model",
+        "bert_tf.techniques.int8",
+        "openvino",
+    },
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.tables.records": {"pyarrow"},  # An optional package.

@@ -1,23 +1,43 @@
 """Finds retired uses of words: see the glossary in CONTRIBUTING.md.
 
-    python -m tests.words        # the counts
-    python -m tests.words place  # the lines of one of them
+    python -m tests.words                  # the counts
+    python -m tests.words place            # the lines of one of them
+    python -m tests.words --root=DIRECTORY # the counts of another tree
 
-`tests/test_words.py` requires that there are none.
+`tests/test_words.py` requires that there are none. `tests.word_rules` has the rules of words in
+identifiers, and `tests.homes` those of names with one home.
 """
 
 import ast
 import io
 import pathlib
 import re
+import sys
 import tokenize
 from typing import NamedTuple
 
+from tests import homes, word_rules
 from tests.code_form import report
 
 ROOT = pathlib.Path(__file__).parent.parent
 FOLDERS = ("bert_tf", "data_prep", "run", "benchmarks")
 USES = {
+    "pack": "'pack', for [CLS] a [SEP] or random bits",
+    "encode": "'encode', for text to an embedding, to bytes, or the outputs of the encoder",
+    "kind": "'kind', for a format, a type, or a layer map",
+    "checkpoint": "'checkpoint', for a path or the name of an argument",
+    "task": "'task', for settings",
+    "run": "'run', for an identifier or the content of a file",
+    "window": "'window', for rows that are sorted together, and a second class Window",
+    "draw": "'draw', for creating a Drop or plotting",
+    "step": "'step', for settings",
+    "phase": "'phase', for settings or a tuple",
+    "padding": "names of what happens to padding, other than Padding",
+    "max_": "upper limits that are not named max_",
+    "axis": "letters of a shape legend with another meaning than in CONTRIBUTING.md",
+    "constant": "constants that another module has",
+    "literal": "literals that a constant has",
+    "function": "functions with the name of another one with other arguments",
     "place": "'place', for a file, an index, an offset, or a location in a message",
     "settings_class": "a class of settings whose name does not have its subject",
     "backquotes": "an InputError whose message begins with an argument, instead of naming it",
@@ -50,7 +70,12 @@ def find_uses(source, path):
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if _is_place(token):
             yield Finding("place", path, token.start[0])
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    for use, line in word_rules.find_retired(tree, path):
+        yield Finding(use, path, line)
+    for use, line in homes.find_literals(tree, path):
+        yield Finding(use, path, line)
+    for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and node.name == "Settings" and path != SETTINGS_HOME:
             yield Finding("settings_class", path, node.lineno)
         if isinstance(node, ast.Call) and path != ERRORS_HOME and _has_backquotes(node):
@@ -81,17 +106,36 @@ def _has_backquotes(call):
     )
 
 
-def find_all(folders=FOLDERS):
-    """Returns the list of the Findings in the files of folders of this project."""
-    paths = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
-    return [
-        finding
-        for path in paths
-        for finding in find_uses(
-            path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
-        )
-    ]
+def find_all(root=ROOT, folders=FOLDERS):
+    """Returns the list of the Findings in the files of folders of a tree.
+
+    Letters have the meanings of this tree's CONTRIBUTING.md.
+    """
+    axes = homes.read_axes((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    findings = []
+    found_homes = {"constant": [], "function": []}
+    for file in sorted(file for folder in folders for file in (root / folder).rglob("*.py")):
+        path = file.relative_to(root).as_posix()
+        source = file.read_text(encoding="utf-8")
+        findings += find_uses(source, path)
+        tree = ast.parse(source)
+        findings += (Finding(use, path, line) for use, line in homes.find_axes(tree, path, axes))
+        for use, found in homes.find_homes(tree, path).items():
+            found_homes[use] += found
+    for use, home in homes.find_second_homes(found_homes):
+        findings.append(Finding(use, home.path, home.line))
+    return findings
+
+
+def _read_root():
+    """Removes --root from the command line, and returns the root of the tree."""
+    for argument in sys.argv[1:]:
+        name, _, value = argument.partition("=")
+        if name == "--root":
+            sys.argv.remove(argument)
+            return pathlib.Path(value)
+    return ROOT
 
 
 if __name__ == "__main__":
-    report(find_all(), USES, FOLDERS, lambda finding: finding.use)
+    report(find_all(_read_root()), USES, FOLDERS, lambda finding: finding.use)

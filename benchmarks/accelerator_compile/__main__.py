@@ -24,7 +24,7 @@ import tensorflow as tf
 from benchmarks.accelerator_compile import compiler, steps
 from benchmarks.accelerator_compile.chips import CHIPS, GIB
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_config
+from bert_tf.cli.resolution import read_model_config
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 
@@ -44,10 +44,10 @@ class CompileSettings(Settings):
     bert_config_file: str = setting(
         "base", "bert_config.json of the model, or the name of a published size."
     )
-    batch_size: int = setting(32, "Batch size of one chip.", lower=1)
-    max_seq_length: int = setting(128, "Sequence length in tokens.", lower=4)
+    batch_size: int = setting(32, "Batch size of one chip.", min_value=1)
+    max_seq_length: int = setting(128, "Sequence length in tokens.", min_value=4)
     max_predictions_per_seq: int = setting(
-        20, "Maximum number of masked tokens per sequence.", lower=1
+        20, "Maximum number of masked tokens per sequence.", min_value=1
     )
     optimizer: str = setting("adamw", "Optimizer.", choices=("adamw", "lamb"))
     recompute_activations: bool = setting(False, "Recompute activations in the backward pass.")
@@ -103,7 +103,7 @@ def compile_step(settings):
     # run.training.strategies does the same.
     tf.config.experimental.enable_tensor_float_32_execution(False)
     chip = CHIPS[settings.chip]
-    config = read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_model_config(settings.bert_config_file, settings.max_seq_length)
     module = compiler.lower(*steps.create_step(settings, config, chip.is_tpu), chip.is_tpu)
     try:
         executable = compiler.compile_module(module, settings.chip)

@@ -20,16 +20,16 @@ CLIPPING_NORM = 1.0
 class Peer:
     """The trainer."""
 
-    def train(self, checkpoint, training, development, options):
+    def train(self, model_path, training, development, options):
         """Fine-tunes a model and returns its predictions; see `torch_classifier.Peer.train`."""
         keras.utils.set_random_seed(options["random_seed"])
         if options["dtype"] == "bfloat16":
             keras.config.set_dtype_policy("mixed_bfloat16")
         preprocessor = keras_hub.models.BertTextClassifierPreprocessor.from_preset(
-            checkpoint, sequence_length=options["max_seq_length"]
+            model_path, sequence_length=options["max_seq_length"]
         )
         model = keras_hub.models.BertTextClassifier.from_preset(
-            checkpoint, num_classes=options["num_labels"], preprocessor=preprocessor
+            model_path, num_classes=options["num_labels"], preprocessor=preprocessor
         )
 
         def load(rows):

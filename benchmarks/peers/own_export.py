@@ -7,10 +7,16 @@ class Peer:
     """An exported encoder.
 
     Args:
-      path: Path of a .xml file, or directory of a SavedModel.
+      path: Path of a .xml or .tflite file, or directory of a SavedModel.
     """
 
     def __init__(self, path):
+        if path.endswith(".tflite"):
+            from bert_tf.serving.buckets import Buckets
+
+            buckets = Buckets(path)
+            self._answer = lambda features: buckets.run(make_rows(features))
+            return
         if path.endswith(".xml"):
             from bert_tf.serving import openvino
 
@@ -30,3 +36,11 @@ class Peer:
     def answer(self, features):
         """Computes the outputs for a dict of name to int32 array [B, S]."""
         self._answer(features)
+
+
+def make_rows(features):
+    """Returns the Rows of a dict of name to int32 array [B, S] without padding."""
+    from bert_tf.tokenization.plain import Row
+
+    pairs = zip(features["input_ids"].tolist(), features["segment_ids"].tolist(), strict=True)
+    return [Row(ids, segments, False) for ids, segments in pairs]

@@ -19,11 +19,11 @@ WARMUP = 0.1  # The default of run_classifier.
 class Peer:
     """The trainer."""
 
-    def train(self, checkpoint, training, development, options):
+    def train(self, model_path, training, development, options):
         """Fine-tunes a model and returns its predictions for the development set.
 
         Args:
-          checkpoint: str. Directory of Hugging Face.
+          model_path: str. Directory of Hugging Face.
           training, development: LabeledTexts.
           options: Dict of the options in `benchmarks.fine_tuning.run_peer`.
 
@@ -32,9 +32,9 @@ class Peer:
         """
         torch.set_num_threads(len(os.sched_getaffinity(0)))
         torch.manual_seed(options["random_seed"])
-        tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model_path)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            checkpoint, num_labels=options["num_labels"]
+            model_path, num_labels=options["num_labels"]
         )
         batches = load_batches(training, tokenizer, options, shuffle=True)
         optimizer = create_optimizer(model, options["learning_rate"])

@@ -24,7 +24,7 @@ _MODULES = {
     "load_pretrained": "loading",
     "model_tensors": "loading",
     "open_checkpoint": "loading",
-    "read_config": "directory",
+    "read_config_file": "directory",
 }
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "load_pretrained",
     "model_tensors",
     "open_checkpoint",
-    "read_config",
+    "read_config_file",
 ]
 
 __getattr__ = make_importer(__name__, _MODULES)

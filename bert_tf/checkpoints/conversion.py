@@ -93,7 +93,7 @@ def _merge_adapter(checkpoint, path):
     }
     return dataclasses.replace(
         checkpoint,
-        kind=f"{checkpoint.kind} and {path}",
+        format=f"{checkpoint.format} and {path}",
         tensors=adapter.apply(encoder, checkpoint.path),
     )
 
@@ -131,8 +131,8 @@ def _describe_conversion(checkpoint, config, output, writer, left_out):
     """
     shapes = [tensor.shape for name, tensor in checkpoint.tensors.items() if name not in left_out]
     lines = [
-        f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} "
-        f"tensors, {sum(map(math.prod, shapes)):,} parameters"
+        f"{checkpoint.path} ({checkpoint.format}) -> {output} ({writer.FORMAT_NAME}): "
+        f"{len(shapes)} tensors, {sum(map(math.prod, shapes)):,} parameters"
     ]
     if left_out:
         lines.append(

@@ -274,7 +274,7 @@ class ModelDirectory:
         return None if self.config_path is None else self.read_config(self.config_path)
 
     def read_config(self, path):
-        """Reads the BertConfig of a file of any origin; see `read_config` of this module."""
+        """Reads the BertConfig of a file of any origin; see `read_config_file` of this module."""
         return self.read(self._parse_config, path)
 
     def _parse_config(self, path):
@@ -434,7 +434,7 @@ class ModelDirectory:
         return self.read_json_object(path) if path else {}
 
 
-def read_config(path):
+def read_config_file(path):
     """Reads the BertConfig of a file.
 
     Args:

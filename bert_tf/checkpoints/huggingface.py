@@ -30,8 +30,8 @@ from bert_tf.checkpoints.huggingface_keys import (
 )
 from bert_tf.checkpoints.huggingface_task import generic_labels, get_task_settings, to_task
 from bert_tf.checkpoints.huggingface_tokenizer import (
-    check_config,
     check_special_tokens,
+    check_tokenizer_config,
     follows_file,
     read_config_casing,
     read_tokenizer_casing,
@@ -51,7 +51,7 @@ from bert_tf.tokenization.token_files import (
 )
 from bert_tf.variables import NEXT_SENTENCE, OUTPUT_BIAS, OUTPUT_MATRIX, WORD_EMBEDDINGS
 
-KIND = "Hugging Face model"
+FORMAT_NAME = "Hugging Face model"
 
 WEIGHTS_NAME = "model.safetensors"
 SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
@@ -122,7 +122,7 @@ class HuggingFace(Origin):
             if config_path:
                 yield read_config_casing(config, config_path)
             return
-        check_config(config, config_path or path)
+        check_tokenizer_config(config, config_path or path)
         values = directory.read_json_object(path)
         model_path = directory.find(CONFIG_NAME)
         model = directory.read_json_object(model_path) if model_path else {}
@@ -193,7 +193,7 @@ class HuggingFace(Origin):
             tensors[OUTPUT_BIAS] = bias
         if is_tied and OUTPUT_MATRIX in tensors:
             _remove_copy(tensors)
-        return Checkpoint(path, KIND, tensors, settings)
+        return Checkpoint(path, FORMAT_NAME, tensors, settings)
 
 
 HUGGING_FACE = HuggingFace()

@@ -2,7 +2,7 @@
 
 Settings that this project does not support are rejected.
 
-DistilBERT and the discriminators of ELECTRA are encoders of the same kind; other models are
+DistilBERT and the discriminators of ELECTRA are encoders of the same form; other models are
 rejected.
 
 Keys that do not affect the computation, such as `use_cache` or `torch_dtype`, are ignored. Its

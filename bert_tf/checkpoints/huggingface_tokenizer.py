@@ -65,16 +65,16 @@ def follows_file(config, model_config):
       config: Dict of the tokenizer_config.json; {} without one.
       model_config: Dict of the model's config.json; {} without one.
     """
-    kind = config.get("tokenizer_class") or model_config.get("tokenizer_class")
-    return kind in FILE_CLASSES if kind else not model_config.get("model_type")
+    class_name = config.get("tokenizer_class") or model_config.get("tokenizer_class")
+    return class_name in FILE_CLASSES if class_name else not model_config.get("model_type")
 
 
-def check_config(values, path):
+def check_tokenizer_config(values, path):
     """Raises InputError if this project does not support a tokenizer_config.json."""
-    kind = values.get("tokenizer_class")
-    if kind is not None and kind not in TOKENIZER_CLASSES:
+    class_name = values.get("tokenizer_class")
+    if class_name is not None and class_name not in TOKENIZER_CLASSES:
         raise InputError(
-            f"{path}: tokenizer_class is {kind!r}: only {', '.join(TOKENIZER_CLASSES)} are "
+            f"{path}: tokenizer_class is {class_name!r}: only {', '.join(TOKENIZER_CLASSES)} are "
             "supported"
         )
     keys.TOKENIZER_CONFIG.check(values, path)
@@ -96,7 +96,7 @@ def read_config_casing(values, path):
     Raises:
       InputError: If this project does not support the tokenizer, with the path.
     """
-    check_config(values, path)
+    check_tokenizer_config(values, path)
     return get_casing(path, values)
 
 
@@ -148,15 +148,15 @@ def read_tokenizer_casing(values, path):
         if name not in values and name != "normalizer":
             continue
         component = values.get(name)
-        kinds = known.fixed["type"]
+        supported = known.fixed["type"]
         if not isinstance(component, dict):
             raise InputError(
-                f"{path}: {name} is {component!r}: only {' or '.join(kinds)} is supported"
+                f"{path}: {name} is {component!r}: only {' or '.join(supported)} is supported"
             )
-        if component.get("type") not in kinds:
+        if component.get("type") not in supported:
             raise InputError(
                 f"{path}: {name}.type is {component.get('type')!r:.80}: only "
-                f"{' or '.join(map(repr, kinds))} is supported"
+                f"{' or '.join(map(repr, supported))} is supported"
             )
         known.check(component, path, f"{name}.")
     _check_template(values.get("post_processor", {}), path)

@@ -9,6 +9,7 @@ import numpy as np
 
 from bert_tf import files, notes
 from bert_tf.checkpoints.file_keys import ORIGIN, TRAINING, FileKeys
+from bert_tf.checkpoints.huggingface_config import CONFIG_NAME
 from bert_tf.checkpoints.huggingface_task import generic_labels
 from bert_tf.checkpoints.origin import Casing, Origin
 from bert_tf.checkpoints.tensors import Checkpoint, StoredTensor, check_weights
@@ -16,16 +17,15 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, name_file
 from bert_tf.tasks import Classifier
 from bert_tf.tasks.metadata import TaskMetadata
+from bert_tf.tokenization.token_files import TOKENIZER_NAME
 
-CONFIG_NAME = "config.json"
 METADATA_NAME = "metadata.json"
-TOKENIZER_NAME = "tokenizer.json"
 WEIGHTS_NAME = "model.weights.h5"
-TASK_NAME = "task.json"
+PRESET_TASK_NAME = "task.json"
 TASK_WEIGHTS_NAME = "task.weights.h5"
 CLASSIFIER = "BertTextClassifier"
-VOCABULARY_NAME = "assets/tokenizer/vocabulary.txt"
-KIND = "KerasHub preset"
+PRESET_VOCABULARY_PATH = "assets/tokenizer/vocabulary.txt"
+FORMAT_NAME = "KerasHub preset"
 
 # config.json of a preset of KerasHub, and its object "config".
 PRESET = FileKeys(
@@ -122,7 +122,7 @@ LAYER = {
 class KerasHub(Origin):
     """KerasHub, whose presets contain files with the names of other origins."""
 
-    vocabulary_names = (VOCABULARY_NAME,)
+    vocabulary_names = (PRESET_VOCABULARY_PATH,)
 
     def owns(self, directory):
         """Returns whether the directory is a preset: it has model.weights.h5."""
@@ -171,7 +171,7 @@ class KerasHub(Origin):
         """Reads the classifier of a BertTextClassifier, whose labels have no names."""
         if not self.owns(directory) or not _has_head(directory):
             return None
-        path = directory.folder.join(TASK_NAME)
+        path = directory.folder.join(PRESET_TASK_NAME)
         values = directory.compute(_read_classifier, path)
         outputs = values.get("num_classes")
         preprocessor = values.get("preprocessor")
@@ -184,7 +184,7 @@ class KerasHub(Origin):
                 settings.get("sequence_length") if isinstance(settings, dict) else None,
                 None,
                 generic_labels(outputs) if outputs > 1 else (),
-                source=TASK_NAME,
+                source=PRESET_TASK_NAME,
             )
 
     def find_weights(self, directory):
@@ -197,9 +197,9 @@ class KerasHub(Origin):
             return None
         tensors = _rename(_read_arrays(path), directory.config, path)
         if _has_head(directory):
-            directory.compute(_read_classifier, directory.folder.join(TASK_NAME))
+            directory.compute(_read_classifier, directory.folder.join(PRESET_TASK_NAME))
             tensors |= _read_head(directory.folder.join(TASK_WEIGHTS_NAME))
-        return Checkpoint(path, KIND, tensors)
+        return Checkpoint(path, FORMAT_NAME, tensors)
 
 
 KERAS_HUB = KerasHub()
@@ -207,7 +207,7 @@ KERAS_HUB = KerasHub()
 
 def _has_head(directory):
     """Returns whether a preset has a head; without its weights, KerasHub creates a new one."""
-    return all(map(directory.folder.has_file, (TASK_NAME, TASK_WEIGHTS_NAME)))
+    return all(map(directory.folder.has_file, (PRESET_TASK_NAME, TASK_WEIGHTS_NAME)))
 
 
 def _read_classifier(directory, path):
@@ -218,12 +218,12 @@ def _read_classifier(directory, path):
     """
     values = directory.read_json_object(path)
     PRESET_TASK.check(values, path)
-    kind = values.get("class_name")
+    class_name = values.get("class_name")
     config = values.get("config")
-    if kind != CLASSIFIER or not isinstance(config, dict):
+    if class_name != CLASSIFIER or not isinstance(config, dict):
         raise InputError(
-            f"{path}: class_name is {kind!r}: only {CLASSIFIER!r} is supported; to read the "
-            f"backbone alone, remove {TASK_NAME} and {TASK_WEIGHTS_NAME}"
+            f"{path}: class_name is {class_name!r}: only {CLASSIFIER!r} is supported; to read the "
+            f"backbone alone, remove {PRESET_TASK_NAME} and {TASK_WEIGHTS_NAME}"
         )
     PRESET_CLASSIFIER.check(config, path, "config.")
     return config

@@ -25,11 +25,11 @@ from bert_tf.checkpoints import original, saved_models
 from bert_tf.checkpoints.folder import Folder
 from bert_tf.checkpoints.huggingface_config import OWN_SETTINGS, reject_settings
 from bert_tf.checkpoints.model_garden_config import (
-    CONFIG_NAME,
+    PARAMS_NAME,
     SUFFIXES,
-    get_casing,
+    get_garden_casing,
     read_yaml,
-    to_bert,
+    to_bert_config,
 )
 from bert_tf.checkpoints.origin import Casing, Origin, open_tensorflow_file
 from bert_tf.checkpoints.tensors import Checkpoint
@@ -45,7 +45,7 @@ from bert_tf.variables import (
     WORD_EMBEDDINGS,
 )
 
-KIND = "Model Garden checkpoint"
+FORMAT_NAME = "Model Garden checkpoint"
 
 # Scope of this project's variables -> attributes of the encoder (or of one of its layers) that lead
 # to the object, and the scope of that object's variables.
@@ -110,8 +110,8 @@ class ModelGarden(Origin):
 
     def find_config(self, directory, folder):
         """Returns the path of a YAML file, or of a saved_model.pb, which shows the sizes."""
-        if folder.exists(CONFIG_NAME):
-            return folder.join(CONFIG_NAME)
+        if folder.exists(PARAMS_NAME):
+            return folder.join(PARAMS_NAME)
         if saved_models.is_encoder(directory, folder):
             return folder.join(saved_models.SAVED_MODEL_NAME)
         return None
@@ -119,7 +119,7 @@ class ModelGarden(Origin):
     def read_config(self, directory, path):
         """Reads a config; a SavedModel does not show its activation, so "gelu" is assumed."""
         if path.endswith(SUFFIXES):
-            return to_bert(directory.read(read_yaml, path), path)
+            return to_bert_config(directory.read(read_yaml, path), path)
         if os.path.basename(path) == saved_models.SAVED_MODEL_NAME:
             shapes = directory.read(saved_models.read_variables, path)
             return BertConfig.from_dict(saved_models.get_sizes(shapes, path))
@@ -131,9 +131,9 @@ class ModelGarden(Origin):
             if saved_models.is_encoder(directory, folder):
                 path = folder.join(saved_models.SAVED_MODEL_NAME)
                 yield Casing(saved_models.read_casing(path), None, path)
-        path = directory.find(CONFIG_NAME)
+        path = directory.find(PARAMS_NAME)
         if path:
-            yield Casing(get_casing(directory.read(read_yaml, path)), None, path)
+            yield Casing(get_garden_casing(directory.read(read_yaml, path)), None, path)
 
     def find_weights(self, directory):
         """Returns the variables of a SavedModel, if there are no other weights."""
@@ -150,7 +150,7 @@ class ModelGarden(Origin):
     def read_weights(self, directory, path):
         """Reads a checkpoint with the Model Garden's names of variables."""
         file = directory.read(open_tensorflow_file, path)
-        is_garden = WORD_EMBEDDINGS in map(canonical_name, file.variable_names.values())
+        is_garden = WORD_EMBEDDINGS in map(to_canonical_name, file.variable_names.values())
         return read(file) if is_garden else None
 
     def describe_weights(self, directory, path):
@@ -172,7 +172,7 @@ def read(file):
     for key, name in sorted(file.variable_names.items()):
         if key.startswith(NOT_WEIGHTS) or name in COUNTERS:
             continue
-        canonical = canonical_name(name) or name
+        canonical = to_canonical_name(name) or name
         stored = file.tensor(key)
         if canonical in tensors:
             raise InputError(
@@ -195,10 +195,10 @@ def read(file):
         trained = f"{NEXT_SENTENCE_POOLER}/{leaf}"
         if trained in tensors:
             tensors[f"bert/pooler/dense/{leaf}"] = tensors.pop(trained)
-    return Checkpoint(file.prefix, KIND, tensors, settings)
+    return Checkpoint(file.prefix, FORMAT_NAME, tensors, settings)
 
 
-def canonical_name(name):
+def to_canonical_name(name):
     """Returns the canonical name of a variable; None for an unknown one.
 
     The next sentence head's own pooler keeps its name. A prefix with the name of the model that

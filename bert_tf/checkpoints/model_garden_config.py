@@ -6,7 +6,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, name_file
 from bert_tf.files import read_text
 
-CONFIG_NAME = "params.yaml"
+PARAMS_NAME = "params.yaml"
 SUFFIXES = (".yaml", ".yml")
 
 # Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig.
@@ -35,13 +35,13 @@ GARDEN_ENCODERS = ("bert", "bert_v2")
 GARDEN_PATHS = ((), ("encoder",), ("model", "encoder"), ("task", "model", "encoder"))
 
 
-def get_casing(values):
+def get_garden_casing(values):
     """Returns the casing of the training texts in the values of a params.yaml; None if unknown."""
     casing = _get_nested(values, ("task", "train_data", "lower_case"))
     return casing if isinstance(casing, bool) else None
 
 
-def to_bert(values, path):
+def to_bert_config(values, path):
     """Converts the values of a params.yaml to BertConfig.
 
     Raises InputError with the path if this project does not support the model.
@@ -64,12 +64,14 @@ def _get_nested(values, keys):
 
 def _garden_config(encoder):
     """Returns the BertConfig for the dict of an official.nlp.configs.encoders.EncoderConfig."""
-    kind = encoder["type"]
-    if kind not in GARDEN_ENCODERS:
-        raise InputError(f"type is {kind!r}: only {' and '.join(GARDEN_ENCODERS)} are supported")
-    sizes = encoder.get(kind) or {}
+    encoder_type = encoder["type"]
+    if encoder_type not in GARDEN_ENCODERS:
+        raise InputError(
+            f"type is {encoder_type!r}: only {' and '.join(GARDEN_ENCODERS)} are supported"
+        )
+    sizes = encoder.get(encoder_type) or {}
     if not isinstance(sizes, dict):
-        raise InputError(f"{kind} is {sizes!r}: must be a mapping of names to values")
+        raise InputError(f"{encoder_type} is {sizes!r}: must be a mapping of names to values")
     values = GARDEN_DEFAULTS | sizes
     if values.get("norm_first"):
         raise InputError("norm_first is True: only False is supported")

@@ -12,11 +12,10 @@ from bert_tf.checkpoints.tensors import Checkpoint
 from bert_tf.checkpoints.training_run import find_latest_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.files import new_files
-from bert_tf.tokenization.vocabulary import find_published_casing
+from bert_tf.tokenization.vocabulary import VOCABULARY_NAME, find_published_casing
 
-KIND = "TF1 checkpoint"
-CONFIG_NAME = "bert_config.json"
-VOCABULARY_NAME = "vocab.txt"
+FORMAT_NAME = "TF1 checkpoint"
+BERT_CONFIG_NAME = "bert_config.json"
 CHECKPOINT_NAME = "bert_model.ckpt"  # The prefix in the original's published archives.
 OPTIMIZER_SUFFIXES = ("/adam_m", "/adam_v")  # Slots of the original's AdamWeightDecayOptimizer.
 GLOBAL_STEP = "global_step"
@@ -31,7 +30,7 @@ class Original(Origin):
 
     def find_config(self, directory, folder):
         """Returns the path of bert_config.json."""
-        return folder.join(CONFIG_NAME) if folder.exists(CONFIG_NAME) else None
+        return folder.join(BERT_CONFIG_NAME) if folder.exists(BERT_CONFIG_NAME) else None
 
     def read_config(self, directory, path):
         """Reads a JSON file that no other origin, all of which come first, has recognized."""
@@ -64,7 +63,7 @@ class Original(Origin):
             for name in file
             if name != GLOBAL_STEP and not name.endswith(OPTIMIZER_SUFFIXES)
         }
-        return Checkpoint(file.prefix, KIND, tensors)
+        return Checkpoint(file.prefix, FORMAT_NAME, tensors)
 
     def describe_weights(self, directory, path):
         """Returns the name of the first variable."""
@@ -119,5 +118,5 @@ def write(folder, tensors, config):
 
 def write_config(folder, config):
     """Writes `bert_config.json` to a directory."""
-    with open(os.path.join(folder, CONFIG_NAME), "w", encoding="utf-8") as file:
+    with open(os.path.join(folder, BERT_CONFIG_NAME), "w", encoding="utf-8") as file:
         file.write(config.to_json())

@@ -23,7 +23,7 @@ from bert_tf.checkpoints.adapters import SCALE, A, B
 from bert_tf.checkpoints.file_keys import ORIGIN, TRAINING, FileKeys
 from bert_tf.checkpoints.folder import Folder
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
-from bert_tf.checkpoints.huggingface_config import CONFIG_NAME as MODEL_CONFIG_NAME
+from bert_tf.checkpoints.huggingface_config import CONFIG_NAME
 from bert_tf.checkpoints.huggingface_keys import TRANSPOSED, canonical_name, to_huggingface_key
 from bert_tf.checkpoints.huggingface_task import generic_labels
 from bert_tf.checkpoints.origin import Origin
@@ -85,7 +85,7 @@ ADAPTER_CONFIG = FileKeys(
     },
 )
 
-CONFIG_NAME = "adapter_config.json"
+ADAPTER_CONFIG_NAME = "adapter_config.json"
 WEIGHTS_NAME = "adapter_model.safetensors"
 PREFIX = "base_model.model."
 DIGEST = "base_sha256"  # Key of the metadata that these scripts add.
@@ -161,7 +161,7 @@ class PeftAdapter:
                     f"{self.path}: contains {name} of shape {list(value.shape)}, which {path} does "
                     "not have; set the base model of the adapter"
                 )
-        if self.digest and self.digest != compute_digest(tensors, self.updates):
+        if self.digest and self.digest != compute_tensor_digest(tensors, self.updates):
             raise InputError(f"{self.path}: was trained on weights other than those of {path}")
         for name, update in self.updates.items():
             merged[name] = tensors[name].map(
@@ -191,7 +191,7 @@ class Peft(Origin):
     def check_weights(self, directory, path):
         """Rejects an adapter whose base is not a local directory."""
         if _find_base(directory) is None:
-            config_path = directory.folder.join(CONFIG_NAME)
+            config_path = directory.folder.join(ADAPTER_CONFIG_NAME)
             base = directory.read_json_object(config_path).get("base_model_name_or_path")
             raise InputError(
                 f"{config_path}: the base model, {base!r}, is not a local directory; download it, "
@@ -208,7 +208,7 @@ class Peft(Origin):
 
     def adapt_weights(self, directory, checkpoint):
         """Merges the adapter in the directory into the weights."""
-        if directory.name is not None or not directory.folder.has_file(CONFIG_NAME):
+        if directory.name is not None or not directory.folder.has_file(ADAPTER_CONFIG_NAME):
             return checkpoint
         adapter = read(directory.folder.path)
         notes.tell(f"{adapter.path}: merging the adapter into {checkpoint.path}")
@@ -229,7 +229,7 @@ class Peft(Origin):
         if base is not None and base.kind == kind and len(base.labels or ("",)) == len(head):
             return base
         labels = generic_labels(len(head)) if len(head) > 1 or kind != "classifier" else ()
-        return TaskMetadata(kind, None, None, labels, source=CONFIG_NAME)
+        return TaskMetadata(kind, None, None, labels, source=ADAPTER_CONFIG_NAME)
 
 
 PEFT = Peft()
@@ -239,8 +239,8 @@ def _is_alone(directory):
     """Returns whether a ModelDirectory contains an adapter without its base."""
     return (
         directory.name is None
-        and directory.folder.has_file(CONFIG_NAME)
-        and not directory.folder.has_file(MODEL_CONFIG_NAME)
+        and directory.folder.has_file(ADAPTER_CONFIG_NAME)
+        and not directory.folder.has_file(CONFIG_NAME)
     )
 
 
@@ -248,7 +248,7 @@ def _find_base(directory):
     """Returns the path of the base of an adapter alone; None if it is not a local directory."""
     if not _is_alone(directory):
         return None
-    config = directory.read_json_object(directory.folder.join(CONFIG_NAME))
+    config = directory.read_json_object(directory.folder.join(ADAPTER_CONFIG_NAME))
     base = config.get("base_model_name_or_path")
     return base if isinstance(base, str) and base and files.at(base).is_dir() else None
 
@@ -260,10 +260,14 @@ def read(folder):
       InputError: If a file is missing or corrupted, or if this project does not support a setting
         or a tensor, with its name.
     """
-    folder = os.path.dirname(folder) if folder.endswith((CONFIG_NAME, WEIGHTS_NAME)) else folder
-    config_path = os.path.join(folder, CONFIG_NAME)
+    folder = (
+        os.path.dirname(folder) if folder.endswith((ADAPTER_CONFIG_NAME, WEIGHTS_NAME)) else folder
+    )
+    config_path = os.path.join(folder, ADAPTER_CONFIG_NAME)
     if not files.at(config_path).exists():
-        raise InputError(f"{folder}: contains no adapter ({CONFIG_NAME} and {WEIGHTS_NAME})")
+        raise InputError(
+            f"{folder}: contains no adapter ({ADAPTER_CONFIG_NAME} and {WEIGHTS_NAME})"
+        )
     config = read_json_object(config_path)
     ADAPTER_CONFIG.check(config, config_path)
     path = os.path.join(folder, WEIGHTS_NAME)
@@ -331,8 +335,8 @@ def _get_update(module, pair, config, path):
     rank = _match_pattern(config.get("rank_pattern"), module, config.get("r", DEFAULT_RANK))
     if rank != pair["A"].shape[0]:
         raise InputError(
-            f"{path}: {module} has an adapter of rank {pair['A'].shape[0]}, but {CONFIG_NAME} says "
-            f"{rank}"
+            f"{path}: {module} has an adapter of rank {pair['A'].shape[0]}, but "
+            f"{ADAPTER_CONFIG_NAME} says {rank}"
         )
     alpha = _match_pattern(
         config.get("alpha_pattern"), module, config.get("lora_alpha", DEFAULT_ALPHA)
@@ -351,7 +355,7 @@ def _match_pattern(patterns, module, default):
     return default
 
 
-def compute_digest(tensors, names):
+def compute_tensor_digest(tensors, names):
     """Returns the SHA-256 of these canonical matrices, StoredTensors."""
     digest = hashlib.sha256()
     for name in sorted(names):
@@ -400,10 +404,13 @@ def write(folder, tensors, saved, *, kind, base):
     }
     content = to_bytes(
         {key: np.ascontiguousarray(value) for key, value in values.items()},
-        {"format": "pt", DIGEST: compute_digest(tensors, [f"{scope}/kernel" for scope in scopes])},
+        {
+            "format": "pt",
+            DIGEST: compute_tensor_digest(tensors, [f"{scope}/kernel" for scope in scopes]),
+        },
     )
     with new_files(folder) as unfinished:
-        with open(os.path.join(unfinished, CONFIG_NAME), "w", encoding="utf-8") as file:
+        with open(os.path.join(unfinished, ADAPTER_CONFIG_NAME), "w", encoding="utf-8") as file:
             file.write(json.dumps(config, indent=2, sort_keys=True) + "\n")
         with open(os.path.join(unfinished, WEIGHTS_NAME), "wb") as file:
             file.write(content)

@@ -11,13 +11,15 @@ import os
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE
+from bert_tf.tokenization.vocabulary import VOCABULARY_NAME
 
 SAVED_MODEL_NAME = "saved_model.pb"
 VARIABLES_FOLDER = "variables"
 # Prefix of a checkpoint in the directory.
 VARIABLES_NAME = os.path.join(VARIABLES_FOLDER, "variables")
-VOCABULARY_PATH = os.path.join("assets", "vocab.txt")
-TASK_PATH = os.path.join("assets.extra", TASK_FILE)  # Only in the exports of these scripts.
+VOCABULARY_PATH = os.path.join("assets", VOCABULARY_NAME)
+EXTRA_FOLDER = "assets.extra"  # For files that the graph does not use.
+TASK_PATH = os.path.join(EXTRA_FOLDER, TASK_FILE)  # Only in the exports of these scripts.
 CASING = "do_lower_case/.ATTRIBUTES/VARIABLE_VALUE"  # Key of the casing in that checkpoint.
 
 WORDS = "word_embeddings/embeddings"  # Name of a variable of each encoder of tf-models-official.

@@ -9,6 +9,7 @@ import os
 from bert_tf import files
 from bert_tf.checkpoints.file_keys import ORIGIN, OUTPUT_FORM, FileKeys
 from bert_tf.checkpoints.huggingface import HUGGING_FACE
+from bert_tf.checkpoints.huggingface_config import CONFIG_NAME
 from bert_tf.checkpoints.huggingface_task import read_activation
 from bert_tf.checkpoints.origin import Casing, Origin
 from bert_tf.errors import InputError, name_file
@@ -16,7 +17,7 @@ from bert_tf.tasks.metadata import SENTENCE_POOLINGS, TaskMetadata
 from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME
 
 MODULES_NAME = "modules.json"
-CONFIG_NAME = "config_sentence_transformers.json"
+SENTENCE_CONFIG_NAME = "config_sentence_transformers.json"
 CROSS_ENCODER = "CrossEncoder"  # Its model_type.
 # Settings of the encoder.
 TRANSFORMER_NAMES = ("sentence_bert_config.json", "sentence_distilbert_config.json")
@@ -124,7 +125,7 @@ def _read_modules(directory, path):
         raise InputError(f"{path}: must be a list of modules with a type and a path")
     for module in modules:
         MODULE.check(module, path)
-    model_path = directory.find(CONFIG_NAME)
+    model_path = directory.find(SENTENCE_CONFIG_NAME)
     config = directory.read_json_object(model_path) if model_path else {}
     prompt = config.get("default_prompt_name")
     if prompt is not None:
@@ -133,19 +134,19 @@ def _read_modules(directory, path):
             "and add the prompt to each text"
         )
     SENTENCE_TRANSFORMERS_CONFIG.check(config, model_path)
-    kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
-    if kinds == ["Transformer"] and config.get("model_type") == CROSS_ENCODER:
+    types = [str(module.get("type")).rpartition(".")[2] for module in modules]
+    if types == ["Transformer"] and config.get("model_type") == CROSS_ENCODER:
         return _read_cross_encoder(directory, config, model_path)
-    if kinds not in MODULES:
+    if types not in MODULES:
         raise InputError(
-            f"{path}: the modules are {', '.join(kinds) or 'none'}; only Transformer, Pooling, and "
+            f"{path}: the modules are {', '.join(types) or 'none'}; only Transformer, Pooling, and "
             "Normalize, in this order, are supported"
         )
     for module in modules[2:]:
-        normalize_path = os.path.join(folder, module["path"], "config.json")
+        normalize_path = os.path.join(folder, module["path"], CONFIG_NAME)
         if files.at(normalize_path).exists():
             NORMALIZE.check(directory.read_json_object(normalize_path), normalize_path)
-    pooling = _read_pooling(directory, os.path.join(folder, modules[1]["path"], "config.json"))
+    pooling = _read_pooling(directory, os.path.join(folder, modules[1]["path"], CONFIG_NAME))
     length = _read_max_seq_length(directory)
     with name_file(directory.find(*TRANSFORMER_NAMES) or path):
         metadata = TaskMetadata(
@@ -153,7 +154,7 @@ def _read_modules(directory, path):
             length,
             None,
             source=MODULES_NAME,
-            normalize="Normalize" in kinds,
+            normalize="Normalize" in types,
             sentence_pooling=pooling,
         )
     with name_file(model_path):
@@ -175,7 +176,7 @@ def _read_cross_encoder(directory, config, path):
         pairs=True,
         multi_label=task.multi_label or bool(task.labels and activation),
         activation=None if task.labels else activation,
-        source=CONFIG_NAME,
+        source=SENTENCE_CONFIG_NAME,
     )
 
 

@@ -22,7 +22,7 @@ def keep(output_dir, metadata):
         file.write(metadata.to_json())
 
 
-def resolve(stored, kind, requested, defaults, checkpoint):
+def resolve_metadata(stored, kind, requested, defaults, subject):
     """Returns the TaskMetadata with which a model is used for a kind of task.
 
     Args:
@@ -30,14 +30,14 @@ def resolve(stored, kind, requested, defaults, checkpoint):
       kind: str.
       requested: Dict of explicit values.
       defaults: Dict of values that neither `stored` nor `requested` may contain.
-      checkpoint: Argument and path of the model, for error messages: "`init_checkpoint`=mrpc".
+      subject: str. Argument and path of the model, for error messages: "`init_checkpoint`=mrpc".
 
     Raises:
       InputError: If the kind or a value contradicts `stored`.
     """
     resolved = DEFAULTS | defaults
     if stored:
-        source = f"{stored.source} of {checkpoint}"
+        source = f"{stored.source} of {subject}"
         if kind not in (stored.kind, *UNTRAINED_KINDS):
             raise InputError(f"conflicts with {source} ({stored.kind})", "task", kind)
         values = {

@@ -21,7 +21,7 @@ OPTIMIZER_STATE = ("/.OPTIMIZER_SLOT/", "/_variables/")
 
 
 class TensorFlowFile:
-    """The tensors of a TensorFlow checkpoint, with any kind of names.
+    """The tensors of a TensorFlow checkpoint, with any names.
 
     Raises:
       InputError: If a file is corrupted or incomplete, also when a tensor is read, with the prefix.

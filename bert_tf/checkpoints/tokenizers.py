@@ -11,7 +11,6 @@ import tempfile
 
 from bert_tf import files
 from bert_tf.checkpoints.huggingface_tokenizer import get_vocabulary
-from bert_tf.checkpoints.original import VOCABULARY_NAME
 from bert_tf.errors import InputError, name_file
 from bert_tf.files import new_file, read_bytes, read_json_object
 from bert_tf.tokenization.added_tokens import extend_vocabulary, to_added_tokens
@@ -24,7 +23,7 @@ from bert_tf.tokenization.token_files import (
     read_token_files,
     to_decoder,
 )
-from bert_tf.tokenization.vocabulary import get_source, read_vocabulary, set_source
+from bert_tf.tokenization.vocabulary import VOCABULARY_NAME, get_source, read_vocabulary, set_source
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ from bert_tf.checkpoints.tensors import Checkpoint, original_tensors
 from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TASK_FILE, TaskMetadata
 
-KIND = "training checkpoint"
+FORMAT_NAME = "training checkpoint"
 STATE_FILE = "checkpoint"
 RUN_FILE = "run.json"  # Settings of a run and its finished parts.
 TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
@@ -170,7 +170,9 @@ class TrainingRun(Origin):
         for key, name in file.variable_names.items():
             if key.startswith(_MODEL) and _DROPOUT_STATE not in key:
                 tensors |= original_tensors(name, file.tensor(key))
-        return Checkpoint(file.prefix, KIND, merge_adapters(tensors), has_adapters=SCALE in tensors)
+        return Checkpoint(
+            file.prefix, FORMAT_NAME, merge_adapters(tensors), has_adapters=SCALE in tensors
+        )
 
 
 TRAINING_RUN = TrainingRun()

@@ -45,10 +45,10 @@ def report_early_interruption():
         return
     report = sys.excepthook
 
-    def report_briefly(kind, error, traceback):
-        if not issubclass(kind, KeyboardInterrupt):
-            return report(kind, error, traceback)
-        write_line(f"\n{os.path.basename(main_file)}: {ENDINGS[kind][1]}")
+    def report_briefly(error_class, error, traceback):
+        if not issubclass(error_class, KeyboardInterrupt):
+            return report(error_class, error, traceback)
+        write_line(f"\n{os.path.basename(main_file)}: {ENDINGS[error_class][1]}")
         sys.exit(INTERRUPTED)
 
     sys.excepthook = report_briefly

@@ -14,7 +14,7 @@ import typing
 
 from absl import flags
 
-from bert_tf.cli.rules import describe
+from bert_tf.cli.rules import describe_rules
 from bert_tf.cli.settings import Settings
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
@@ -35,9 +35,9 @@ def define(settings, only=None):
         field_types = typing.get_type_hints(type(group))
         for field in dataclasses.fields(group):
             if field.metadata and (only is None or field.name in only):
-                text = describe(field, group_needs.get(field.name), names)
-                kind = _remove_none(field_types[field.name])
-                _define(field, text, kind, getattr(group, field.name))
+                text = describe_rules(field, group_needs.get(field.name), names)
+                flag_type = _remove_none(field_types[field.name])
+                _define(field, text, flag_type, getattr(group, field.name))
 
 
 def read(settings):
@@ -79,33 +79,33 @@ def use_recipe(name, values):
     return f"recipe {name} sets {shlex.join(arguments)}"
 
 
-def _define(field, text, kind, default):
+def _define(field, text, flag_type, default):
     name = field.name
     help_text = re.sub(r"`(\w+)`", r"--\1", text)
-    if kind is bool:
+    if flag_type is bool:
         flags.DEFINE_bool(name, default, help_text)
-    elif kind is int:
+    elif flag_type is int:
         flags.DEFINE_integer(name, default, help_text)
-    elif kind is float:
+    elif flag_type is float:
         flags.DEFINE_float(name, default, help_text)
     elif field.metadata["choices"]:
         flags.DEFINE_enum(name, default, field.metadata["choices"], help_text)
-    elif kind is str:
+    elif flag_type is str:
         flags.DEFINE_string(name, default, help_text)
     elif field.metadata["repeated"]:
         flags.DEFINE_multi_string(name, list(default), help_text)
-    elif typing.get_origin(kind) is tuple and typing.get_args(kind)[0] in (int, float):
+    elif typing.get_origin(flag_type) is tuple and typing.get_args(flag_type)[0] in (int, float):
         flags.DEFINE(
-            _NumberListParser(typing.get_args(kind)[0]),
+            _NumberListParser(typing.get_args(flag_type)[0]),
             name,
             list(default),
             help_text,
             serializer=flags.CsvListSerializer(","),
         )
-    elif typing.get_origin(kind) is tuple:
+    elif typing.get_origin(flag_type) is tuple:
         flags.DEFINE_list(name, list(default), help_text)
     else:
-        raise TypeError(f"{name}: there is no flag for {kind}")
+        raise TypeError(f"{name}: there is no flag for {flag_type}")
 
 
 class _NumberListParser(flags.ListParser):
@@ -119,8 +119,8 @@ class _NumberListParser(flags.ListParser):
         return [self._number(item) for item in super().parse(argument)]
 
 
-def _remove_none(kind):
+def _remove_none(flag_type):
     """Returns `int` for `int | None`."""
-    if isinstance(kind, types.UnionType):
-        return next(part for part in typing.get_args(kind) if part is not types.NoneType)
-    return kind
+    if isinstance(flag_type, types.UnionType):
+        return next(part for part in typing.get_args(flag_type) if part is not types.NoneType)
+    return flag_type

@@ -17,16 +17,16 @@ class ModelFiles:
     """Files next to checkpoints; reading an attribute raises InputError if a file is corrupted.
 
     Attributes:
-      checkpoints: Dict of argument -> checkpoint: directory, prefix, or file. The first takes
+      paths: Dict of argument -> path of a checkpoint: directory, prefix, or file. The first takes
         precedence.
     """
 
-    checkpoints: dict
+    paths: dict
 
     @functools.cached_property
     def directories(self):
         """Dict of argument -> ModelDirectory."""
-        return {name: ModelDirectory.open(path) for name, path in self.checkpoints.items()}
+        return {name: ModelDirectory.open(path) for name, path in self.paths.items()}
 
     @functools.cached_property
     def configs(self):

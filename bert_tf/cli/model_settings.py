@@ -93,7 +93,7 @@ class TokenizerSettings(Settings):
         128,
         "Maximum sequence length in tokens, including [CLS] and [SEP]; longer texts are "
         "truncated. At most max_position_embeddings of the config.",
-        lower=4,
+        min_value=4,
     )
 
     def read_tokenizer(self, init_checkpoint, config):

@@ -2,7 +2,7 @@
 
 The earlier of these takes precedence:
 
-    settings = resolve(settings, explicit, ModelFiles(find_checkpoints(settings)))
+    settings = resolve(settings, explicit, ModelFiles(find_model_paths(settings)))
 
 If the command line contradicts the directory of a checkpoint, a note is printed to standard error.
 (The run in output_dir rejects contradictions.)
@@ -13,8 +13,7 @@ import dataclasses
 import os
 
 from bert_tf.checkpoints import task_metadata
-from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES
-from bert_tf.checkpoints.directory import read_config as read_config_file
+from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES, read_config_file
 from bert_tf.checkpoints.missing_paths import describe_download
 from bert_tf.checkpoints.tokenizers import (
     describe_vocabulary_difference,
@@ -40,21 +39,21 @@ _FILES = {CONFIG: ("configs", CONFIG_NAMES), VOCABULARY: ("vocabularies", VOCABU
 RUN = "output_dir"  # Setting of a run to resume or use; the others contain checkpoints.
 
 
-def find_checkpoints(settings):
+def find_model_paths(settings):
     """Returns the paths to search for unset values.
 
     Returns:
-      Dict of setting -> checkpoint, or directory of a run.
+      Dict of setting -> path of a checkpoint, or directory of a run.
     """
-    checkpoints = {}
-    if isinstance(settings, ModelJobSettings) and settings.checkpoint:
-        checkpoints = dict([settings.checkpoint])
+    model_paths = {}
+    if isinstance(settings, ModelJobSettings) and settings.model_path:
+        model_paths = dict([settings.model_path])
     for field, value in settings.fields():
         if field.metadata["role"] == roles.RUN_FOLDER and value:
             paths.check_run_folder(field.name, value)
             if has_runs(value):
-                checkpoints[field.name] = value
-    return checkpoints
+                model_paths[field.name] = value
+    return model_paths
 
 
 def has_runs(folder):
@@ -82,7 +81,7 @@ def resolve(settings, explicit, model_files, announce):
     """
     _reject_replaced(settings, explicit)
     if not isinstance(settings, ModelJobSettings):
-        roles.check(settings)
+        roles.check_roles(settings)
         _check_files(settings)
         _announce_vocabulary(settings, frozenset(), model_files, announce)
         return settings
@@ -101,7 +100,7 @@ def _resolve_model_job(settings, explicit, model_files, announce):
             directory.check_loadable()
     _check_weights(settings, sources, explicit, model_files)
     metadata = None
-    if settings.serves and model_files.checkpoints:
+    if settings.serves and model_files.paths:
         metadata = resolve_task_metadata(settings, explicit, model_files)
         _check_explicit_vocabulary(explicit, model_files)
         settings = settings.replace_values(
@@ -119,7 +118,7 @@ def _resolve_model_job(settings, explicit, model_files, announce):
         {name: value for name, value in settings.values().items() if name in explicit}
     )
     check_rules(settings)
-    roles.check(settings, without=ignored)
+    roles.check_roles(settings, without=ignored)
     settings = _add_config(settings, sources, explicit, model_files).add_dependent_values()
     _check_files(settings)
     _announce_vocabulary(settings, ignored, model_files, announce)
@@ -185,9 +184,9 @@ def _add_config(settings, sources, explicit, model_files):
     if name is None or any(getattr(group, "config", None) for group in settings.groups()):
         return settings
     config_file = settings.values()[name]
-    config = read_config(config_file)
+    config = read_model_config(config_file)
     settings = settings.replace_values({"config": config})
-    if settings.serves and model_files.checkpoints and "max_seq_length" not in explicit:
+    if settings.serves and model_files.paths and "max_seq_length" not in explicit:
         stored = next(iter(model_files.task_metadata.values()), None)
         length = settings.served_task.max_seq_length
         if not (stored and stored.max_seq_length):
@@ -198,7 +197,7 @@ def _add_config(settings, sources, explicit, model_files):
                 "max_seq_length": length,
             }
         )
-    _check_length(settings.longest_sequence, config, config_file)
+    _check_length(settings.max_sequence_length, config, config_file)
     return settings
 
 
@@ -213,7 +212,7 @@ def _check_weights(settings, sources, explicit, model_files):
     ]
     if (
         name in values
-        and not model_files.checkpoints
+        and not model_files.paths
         and required
         and not any(map(explicit.get, required))
     ):
@@ -237,7 +236,7 @@ def resolve_task_metadata(settings, explicit, model_files):
     Raises:
       InputError: If the task is unknown, or if a setting contradicts task.json.
     """
-    argument, path = next(iter(model_files.checkpoints.items()))
+    argument, path = next(iter(model_files.paths.items()))
     stored = model_files.task_metadata.get(argument)
     kind = settings.task or (stored.kind if stored else settings.default_kind)
     if not kind:
@@ -258,7 +257,7 @@ def resolve_task_metadata(settings, explicit, model_files):
     if labels:
         requested["labels"] = labels
     defaults = {name: values[name] for name in names if values.get(name) is not None}
-    return task_metadata.resolve(stored, kind, requested, defaults, f"`{argument}`={path}")
+    return task_metadata.resolve_metadata(stored, kind, requested, defaults, f"`{argument}`={path}")
 
 
 def _announce_vocabulary(settings, ignored, model_files, announce):
@@ -295,30 +294,30 @@ def get_value_sources(settings):
     return sources
 
 
-def read_config(bert_config_file, longest_sequence=0):
+def read_model_config(bert_config_file, max_sequence_length=0):
     """Returns the BertConfig of a file or a published size.
 
     Raises:
       InputError: If the file does not exist or is not a config, or if the model has fewer than
-        `longest_sequence` positions.
+        `max_sequence_length` positions.
     """
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
     else:
         paths.check_file("bert_config_file", bert_config_file)
         config = read_config_file(bert_config_file)
-    _check_length(longest_sequence, config, bert_config_file)
+    _check_length(max_sequence_length, config, bert_config_file)
     return config
 
 
-def _check_length(longest_sequence, config, bert_config_file):
+def _check_length(max_sequence_length, config, bert_config_file):
     """Raises InputError if a BertConfig has fewer positions than a sequence."""
-    limit = config.max_position_embeddings
-    if longest_sequence > limit:
+    max_length = config.max_position_embeddings
+    if max_sequence_length > max_length:
         raise InputError(
-            f"must be at most {limit} (max_position_embeddings of {bert_config_file})",
+            f"must be at most {max_length} (max_position_embeddings of {bert_config_file})",
             "max_seq_length",
-            longest_sequence,
+            max_sequence_length,
         )
 
 
@@ -336,7 +335,7 @@ def resolve_values(sources, explicit, model_files, announce):
       InputError: See `resolve`.
     """
     names = {source: name for name, source in sources.items()}
-    checkpoint = next((name for name in model_files.checkpoints if name != RUN), None)
+    main_argument = next((name for name in model_files.paths if name != RUN), None)
     values = {}
     for source, (attribute, file_names) in _FILES.items():
         name = names.get(source)
@@ -346,8 +345,12 @@ def resolve_values(sources, explicit, model_files, announce):
             path = values[name] = to_vocab_txt(path)
             # Explicit values are checked later, others are unused.
             with contextlib.suppress(InputError, OSError):
-                existing = getattr(model_files, attribute).get(checkpoint)
-                if existing and source == CONFIG and read_config(path) != read_config(existing):
+                existing = getattr(model_files, attribute).get(main_argument)
+                if (
+                    existing
+                    and source == CONFIG
+                    and read_model_config(path) != read_model_config(existing)
+                ):
                     announce(f"note: `{name}`={path} overrides {existing}")
                 if (
                     existing
@@ -357,7 +360,7 @@ def resolve_values(sources, explicit, model_files, announce):
                     announce(f"note: `{name}`={get_source(path)} overrides {existing}{difference}")
         elif existing := next(iter(getattr(model_files, attribute).values()), None):
             values[name] = to_vocab_txt(existing)
-        elif explicit.get(name) is None and model_files.checkpoints:
+        elif explicit.get(name) is None and model_files.paths:
             argument, directory = next(iter(model_files.directories.items()))
             where = "in the directory" if directory.name is None else "next to"
             raise InputError(
@@ -372,7 +375,7 @@ def resolve_values(sources, explicit, model_files, announce):
             if not explicit_names >= {names[VOCABULARY], "do_lower_case"}:
                 raise
             return values
-        notes_on = tokenizer.casing_from if argument == checkpoint else None
+        notes_on = tokenizer.casing_from if argument == main_argument else None
         casing = [name for name, source in sources.items() if source == CASING]
         values |= _resolve_casing(
             casing, {name: explicit[name] for name in explicit_names}, tokenizer, notes_on, announce

@@ -35,7 +35,7 @@ _OUTPUT_FOLDERS = (OUTPUT_FOLDER, SHARED_FOLDER, CACHE_FOLDER, RUN_FOLDER)
 _WITH_MODEL = (SHARED_FOLDER, RUN_FOLDER)
 
 
-def check(settings, *others, without=()):
+def check_roles(settings, *others, without=()):
     """Checks all required settings and paths of a job.
 
     Required settings must have values, inputs must be readable, and no output can be an input or
@@ -97,7 +97,7 @@ def check_required(settings, *others, without=()):
     """Raises InputError about a setting that is required and has no value.
 
     Args:
-      settings, *others: See `check`.
+      settings, *others: See `check_roles`.
       without: Names of settings to ignore, such as settings that can get a value later.
     """
     fields = [pair for group in (settings, *others) for pair in group.fields()]
@@ -112,7 +112,7 @@ def check_required(settings, *others, without=()):
 def _find_roles(settings, *others, without=()):
     """Returns a dict of name -> (role, path) of the settings that are paths.
 
-    Arguments: see `check`.
+    Arguments: see `check_roles`.
     """
     fields = [pair for group in (settings, *others) for pair in group.fields()]
     found = {}

@@ -158,7 +158,7 @@ def find_required(field):
     return next(iter(find_rules(field, Required)), None)
 
 
-def describe(field, group_need=None, names=None):
+def describe_rules(field, group_need=None, names=None):
     """Returns the help text of a dataclasses.Field with the settings that it requires.
 
     A text that begins with "With" names them itself.

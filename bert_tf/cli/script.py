@@ -52,7 +52,7 @@ ADVICE = {
     os.strerror(errno.EFBIG): "; raise the limit of the size of files (ulimit -f)",
 }
 
-LONGEST_LINE = 300  # Maximum number of characters of an error message, including the script's name.
+MAX_LINE = 300  # Maximum number of characters of an error message, including the script's name.
 
 # Block size of TensorFlow's gs:// client for reads at any position: its default of 64 MB is a lot
 # for the first records of many files.
@@ -213,7 +213,7 @@ class Command:
             named = settings.values()[self._arguments] or ""
             settings = settings.replace_values({self._arguments: ",".join([*arguments, named])})
         check_rules(settings)
-        model_files = ModelFiles(resolution.find_checkpoints(settings))
+        model_files = ModelFiles(resolution.find_model_paths(settings))
         return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
 
 
@@ -338,8 +338,8 @@ def _script_name():
 def _fail(message, status=INPUT_ERROR):
     # File names in the message can contain line breaks.
     line = f"{_script_name()}: {message}".replace("\n", "\\n").replace("\r", "\\r")
-    if len(line) > LONGEST_LINE:  # for example, for a list of labels; advice is at the end
-        half = (LONGEST_LINE - len(" ... ")) // 2
+    if len(line) > MAX_LINE:  # for example, for a list of labels; advice is at the end
+        half = (MAX_LINE - len(" ... ")) // 2
         line = f"{line[:half]} ... {line[-half:]}"
     notes.write_line(line)
     sys.exit(status)

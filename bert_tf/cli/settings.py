@@ -4,7 +4,7 @@ Flags are defined from them:
 
     @dataclasses.dataclass(frozen=True)
     class StepSettings(Settings):
-        accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1)
+        accumulate_steps: int = setting(1, "Micro-batches of a training step.", min_value=1)
 
 The value of a field can be a Settings object too: a job's settings consist of groups. Settings of
 several jobs are declared once, in a group that these jobs share; `adapt` changes their defaults or
@@ -25,17 +25,17 @@ from bert_tf.cli import rules
 from bert_tf.errors import InputError
 
 # Bound of integers without their own: sizes and steps are converted to int32.
-LARGEST_NUMBER = 2**31 - 1
-LARGEST_SEED = 2**63 - 1
+MAX_NUMBER = 2**31 - 1
+MAX_SEED = 2**63 - 1
 
 
 def setting(
     default,
     help_text,
     *,
-    lower=None,
-    upper=None,
-    most=LARGEST_NUMBER,
+    min_value=None,
+    max_value=None,
+    max_magnitude=MAX_NUMBER,
     choices=None,
     repeated=False,
     rules=(),
@@ -50,9 +50,9 @@ def setting(
     Args:
       default: Default value.
       help_text: Meaning, unit, and constraints.
-      lower, upper: Inclusive bounds of a number, or of each number of a tuple; None for none. All
-        must be finite.
-      most: Maximum absolute value of a number without bounds; not shown by --help.
+      min_value, max_value: Inclusive bounds of a number, or of each number of a tuple; None for
+        none. All must be finite.
+      max_magnitude: Maximum absolute value of a number without bounds; not shown by --help.
       choices: Allowed values of a str.
       repeated: Whether the flag of a tuple of str is repeated for each, instead of using commas.
       rules: Rules of bert_tf.cli.rules, which relate the setting to others.
@@ -67,9 +67,9 @@ def setting(
         default=default,
         metadata={
             "help": help_text,
-            "lower": lower,
-            "upper": upper,
-            "most": most,
+            "min_value": min_value,
+            "max_value": max_value,
+            "max_magnitude": max_magnitude,
             "repeated": repeated,
             "choices": tuple(choices or recipes or ()) or None,
             "source": source,
@@ -223,22 +223,22 @@ class Settings:
 
 
 def _check_bounds(field, value):
-    lower, upper, choices = map(field.metadata.get, ("lower", "upper", "choices"))
+    min_value, max_value, choices = map(field.metadata.get, ("min_value", "max_value", "choices"))
     if value is None:
         return
     for number in value if isinstance(value, tuple) else (value,):
-        if lower is not None and not number >= lower:
-            raise InputError(f"must be at least {lower}", field.name, number)
-        if upper is not None and not number <= upper:
-            raise InputError(f"must be at most {upper}", field.name, number)
+        if min_value is not None and not number >= min_value:
+            raise InputError(f"must be at least {min_value}", field.name, number)
+        if max_value is not None and not number <= max_value:
+            raise InputError(f"must be at most {max_value}", field.name, number)
         if isinstance(number, float) and not math.isfinite(number):
             raise InputError("must be a finite number", field.name, number)
         if type(number) in (int, float):
-            most = field.metadata["most"]
-            if lower is None and number < -most - 1:
-                raise InputError(f"must be at least {-most - 1}", field.name, number)
-            if upper is None and number > most:
-                raise InputError(f"must be at most {most}", field.name, number)
+            max_magnitude = field.metadata["max_magnitude"]
+            if min_value is None and number < -max_magnitude - 1:
+                raise InputError(f"must be at least {-max_magnitude - 1}", field.name, number)
+            if max_value is None and number > max_magnitude:
+                raise InputError(f"must be at most {max_magnitude}", field.name, number)
     if choices is not None and value not in choices:
         raise InputError(f"must be one of {', '.join(choices)}", field.name, value)
 

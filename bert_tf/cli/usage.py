@@ -5,7 +5,7 @@ import re
 import shutil
 import textwrap
 
-from bert_tf.cli.rules import describe, find_required
+from bert_tf.cli.rules import describe_rules, find_required
 
 WIDEST = 110  # Maximum number of characters of a line.
 REQUIRED = "Required"
@@ -34,7 +34,7 @@ def write_help(purpose, settings, only=None, is_full=False):
         for field in dataclasses.fields(group):
             if not field.metadata or (only is not None and field.name not in only):
                 continue
-            text = describe(field, group_needs.get(field.name), names)
+            text = describe_rules(field, group_needs.get(field.name), names)
             description = _describe(field, text, getattr(group, field.name), width, is_full)
             rule = find_required(field)
             if field.name in always or (rule and rule.is_always and not field.metadata["source"]):
@@ -58,7 +58,7 @@ def get_title(group):
 def _describe(field, text, value, width, is_full):
     """Returns the lines about the flag of a setting.
 
-    `text`: See `bert_tf.cli.rules.describe`. `value`: The default.
+    `text`: See `bert_tf.cli.rules.describe_rules`. `value`: The default.
     """
     metadata = field.metadata
     text = re.sub(r"`(\w+)`", r"--\1", text)

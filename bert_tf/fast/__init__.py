@@ -4,16 +4,16 @@ These were tried, and gained nothing: GELU through a sigmoid; one batched produc
 of inputs; AdamW with clip and decay as one function of XLA; other settings of malloc (mallopt).
 """
 
-from bert_tf.fast.dropout import PackedDropout
+from bert_tf.fast.dropout import BitDropout
 from bert_tf.fast.encoder import LAYERS, Fast, FastEncoder
 from bert_tf.fast.weights import CastWeights, projection_weights, replace_weights
 
 __all__ = [
     "LAYERS",
+    "BitDropout",
     "CastWeights",
     "Fast",
     "FastEncoder",
-    "PackedDropout",
     "projection_weights",
     "replace_weights",
 ]

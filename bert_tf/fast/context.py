@@ -1,6 +1,6 @@
 """The context of a batch whose tokens are laid out as a device demands.
 
-Shape legend: B batch, S sequence, P positions, W width of any kind.
+Shape legend: B batch, S sequence, P positions, F numbers per token.
 """
 
 import dataclasses
@@ -35,16 +35,16 @@ class FastContext(BatchContext):
           x: Input of the layer.
 
         Returns:
-          x, or [B * P, W] with `at`.
+          x, or [B * P, F] with `at`.
         """
         return x if self.at is None else self.layout.take(x, self.at)
 
     def to_rows(self, x):
-        """Converts x [B, S, ...] to the layout, or x [B, P, ...] with `at` to [B * P, W]."""
+        """Converts x [B, S, ...] to the layout, or x [B, P, ...] with `at` to [B * P, F]."""
         return self.layout.tokens(x) if self.at is None else flatten(x)
 
     def to_sequences(self, x):
-        """Converts the input or output of a layer to [B, S, W]."""
+        """Converts the input or output of a layer to [B, S, F]."""
         return self.layout.sequences(x)
 
     @property

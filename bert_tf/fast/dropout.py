@@ -38,8 +38,8 @@ class Drop(typing.NamedTuple):
         return Drop(gather(self.keep), self.scale) if self.keep.shape.rank else self
 
 
-class PackedDropout(SeededDropout):
-    """A SeededDropout whose elements are drawn by `draw`."""
+class BitDropout(SeededDropout):
+    """A SeededDropout whose elements are dropped by `create_drop`."""
 
     def call(self, x, seed=None):
         """Applies dropout to x, of rank 1 or more, and returns the same shape.
@@ -48,11 +48,11 @@ class PackedDropout(SeededDropout):
           x: Tensor of a float dtype.
           seed: See SeededDropout.
         """
-        return x if seed is None or not self.rate else draw(self.rate, tf.shape(x), seed)(x)
+        return x if seed is None or not self.rate else create_drop(self.rate, tf.shape(x), seed)(x)
 
 
-def draw(rate, shape, seed, draw_words=None):
-    """Draws the Drop for a tensor.
+def create_drop(rate, shape, seed, draw_words=None):
+    """Creates the Drop for a tensor.
 
     16 random bits decide about an element, half as many as in TensorFlow's dropout. Therefore, the
     rate is rounded to a multiple of 1 / 65536, and the scale follows from the rounded rate.

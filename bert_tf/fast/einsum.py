@@ -54,7 +54,7 @@ class EinsumAttention(FastAttention):
         """
         if context.at is not None:
             query = take(query, context.at)
-        drop = self.draw(context)
+        drop = self.create_drop(context)
         query = query * self.head_width**-0.5
         maps = None
         if context.return_attention:
@@ -62,15 +62,15 @@ class EinsumAttention(FastAttention):
             maps = AttentionMaps(scores, self.softmax(scores, context))
         return attend(query, key, value, context.query_bias, drop), maps
 
-    def draw(self, context):
-        """Draws the Drop of the probabilities of the queries in use; None when not training."""
+    def create_drop(self, context):
+        """Creates the Drop of the probabilities of the queries in use; None when not training."""
         if not context.is_training:
             return None
         layout = context.layout
         length = layout.sequence_length
         num_queries = length if context.at is None else tf.shape(context.at)[1]
         shape = tf.stack([layout.batch_size, self.num_heads, num_queries, length])
-        return layout.draw(self.dropout.rate, shape, context.seeds.probabilities)
+        return layout.create_drop(self.dropout.rate, shape, context.seeds.probabilities)
 
 
 class EinsumLayer(FastLayer):

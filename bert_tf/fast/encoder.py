@@ -8,7 +8,7 @@ from bert_tf.encoder import BertEncoder, PositionOutputs
 from bert_tf.errors import InputError
 from bert_tf.fast.compiled import TOKENS_MULTIPLE, CompiledLayer
 from bert_tf.fast.context import FastContext
-from bert_tf.fast.dropout import PackedDropout
+from bert_tf.fast.dropout import BitDropout
 from bert_tf.fast.einsum import EinsumLayer
 from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead, LiteRTLayer
 from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
@@ -83,7 +83,7 @@ class FastEncoder(BertEncoder):
     """
 
     embeddings_class = FastEmbeddings
-    dropout_class = PackedDropout
+    dropout_class = BitDropout
 
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
         # The constructor of BertEncoder, which calls Keras's, creates the layers.
@@ -129,7 +129,7 @@ class FastEncoder(BertEncoder):
             return compute(number, layer, x, context)
         return tf.recompute_grad(lambda x: compute(number, layer, x, context))(x)
 
-    def encode_positions(
+    def call_at_positions(
         self,
         features,
         positions=None,
@@ -139,7 +139,7 @@ class FastEncoder(BertEncoder):
     ):
         """Encodes a batch, and returns the outputs at some positions; see BertEncoder."""
         if return_attention_scores or not self.fast.last_where_read:
-            return super().encode_positions(
+            return super().call_at_positions(
                 features, positions, training, pooled_positions, return_attention_scores
             )
         first = self.find_pooled(features, pooled_positions)
@@ -150,7 +150,7 @@ class FastEncoder(BertEncoder):
         num_pooled = tf.shape(first)[1]
         pooled = self.pooler(tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size]))
         at_positions = None if positions is None else output[:, num_pooled:]
-        return PositionOutputs(at_positions, pooled, encoded=None)
+        return PositionOutputs(at_positions, pooled, encoder_outputs=None)
 
     def create_masked_lm_head(self):
         """Creates the head that scores the vocabulary."""

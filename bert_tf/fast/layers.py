@@ -38,7 +38,7 @@ class FastEmbeddings(Embeddings):
         x = self.sum(input_ids, segment_ids, context.positions, layout.sequence_length)
         x = self.layer_norm(layout.tokens(x))
         if context.is_training:
-            x = layout.draw_rows(self.dropout.rate, tf.shape(x), seed)(x)
+            x = layout.create_row_drop(self.dropout.rate, tf.shape(x), seed)(x)
         return self.project(x)
 
     def look_up(self, ids):
@@ -115,14 +115,14 @@ class FastAttention(SelfAttention):
         """Computes the attention probabilities; see `compute_probabilities`."""
         return compute_probabilities(scores, context.query_bias, context.is_training)
 
-    def draw(self, context):
-        """Draws the Drop of the probabilities, [B, N, S, S] or [B, N, P, S], for training."""
+    def create_drop(self, context):
+        """Creates the Drop of the probabilities, [B, N, S, S] or [B, N, P, S], for training."""
         if not context.is_training:
             return None
         layout = context.layout
         length = layout.sequence_length
         shape = tf.stack([layout.batch_size, self.num_heads, length, length])
-        drop = layout.draw(self.dropout.rate, shape, context.seeds.probabilities)
+        drop = layout.create_drop(self.dropout.rate, shape, context.seeds.probabilities)
         if context.at is None:
             return drop
         return drop.select(lambda keep: tf.gather(keep, context.at, axis=2, batch_dims=1))
@@ -146,11 +146,11 @@ class FastLayer(EncoderLayer):
         heads, maps = self.attention.call(x, context)
         return self.attention_output(heads), maps
 
-    def draw(self, x, context, seed):
-        """Draws the Drop for outputs of x's shape; None when not training. See EncoderLayer."""
+    def create_drop(self, x, context, seed):
+        """Creates the Drop for outputs of x's shape; None when not training. See EncoderLayer."""
         if not context.is_training:
             return None
-        return context.layout.draw_outputs(x, context.at, self.dropout.rate, seed)
+        return context.layout.create_output_drop(x, context.at, self.dropout.rate, seed)
 
 
 class LiteRTAttention(FastAttention):

@@ -4,14 +4,14 @@ Projections, normalization, and dropout work token by token: on a batch that is 
 of that work is wasted. With UnpaddedLayout they see a matrix of the T non-padding tokens. Only
 attention needs the tokens by sequence.
 
-Shape legend: B batch, S sequence, P positions, T tokens, W width of any kind.
+Shape legend: B batch, S sequence, P positions, T tokens, F numbers per token.
 """
 
 import math
 
 import tensorflow as tf
 
-from bert_tf.fast.dropout import draw, hash_words
+from bert_tf.fast.dropout import create_drop, hash_words
 
 
 class Layout:
@@ -33,38 +33,38 @@ class Layout:
         )
 
     def tokens(self, x):
-        """Converts x [B, S, ...] to [T, W], with the axes after S flattened."""
+        """Converts x [B, S, ...] to [T, F], with the axes after S flattened."""
         return flatten(x)
 
     def sequences(self, x):
-        """Converts x [T, W] to [B, S, W]."""
+        """Converts x [T, F] to [B, S, F]."""
         return tf.reshape(x, [self.batch_size, self.sequence_length, x.shape[-1]])
 
     def spread(self, x):
-        """Converts x [T, W] to [B * S, W] for attention."""
+        """Converts x [T, F] to [B * S, F] for attention."""
         return x
 
-    def draw(self, rate, shape, seed):
-        """Draws a Drop for a tensor of `shape`, int [rank], with seed int [2]."""
-        return draw(rate, shape, seed)
+    def create_drop(self, rate, shape, seed):
+        """Creates a Drop for a tensor of `shape`, int [rank], with seed int [2]."""
+        return create_drop(rate, shape, seed)
 
-    def draw_rows(self, rate, shape, seed):
-        """Draws a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2]."""
-        return self.draw(rate, shape, seed)
+    def create_row_drop(self, rate, shape, seed):
+        """Creates a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2]."""
+        return self.create_drop(rate, shape, seed)
 
-    def draw_outputs(self, x, at, rate, seed):
-        """Draws a Drop for the outputs of a layer.
+    def create_output_drop(self, x, at, rate, seed):
+        """Creates a Drop for the outputs of a layer.
 
         Args:
-          x: Tensor of the outputs' shape, [T, W] or [B * P, W].
+          x: Tensor of the outputs' shape, [T, F] or [B * P, F].
           at: int32 [B, P]. Positions that are computed, with the dropout that they have if all are
             computed; None for all.
           rate: float. Fraction of the elements to zero.
           seed: int [2].
         """
         if at is None:
-            return self.draw_rows(rate, tf.shape(x), seed)
-        drop = self.draw_rows(rate, tf.stack([self.num_rows, x.shape[-1]]), seed)
+            return self.create_row_drop(rate, tf.shape(x), seed)
+        drop = self.create_row_drop(rate, tf.stack([self.num_rows, x.shape[-1]]), seed)
         return drop.select(lambda keep: self.take(keep, at))
 
     @property
@@ -73,48 +73,48 @@ class Layout:
         return self.batch_size * self.sequence_length
 
     def take(self, x, at):
-        """Selects the positions `at`, int32 [B, P], of x [T, W], and returns [B * P, W]."""
+        """Selects the positions `at`, int32 [B, P], of x [T, F], and returns [B * P, F]."""
         x = self.sequences(x)
         return flatten(gather_rows(tf.reshape(x, [-1, x.shape[-1]]), tf.shape(at)[:1], at))
 
 
 def flatten(x):
-    """Converts x [B, S, ...] to [B * S, W], with the axes after S flattened."""
+    """Converts x [B, S, ...] to [B * S, F], with the axes after S flattened."""
     return tf.reshape(x, [-1, math.prod(x.shape[2:])])
 
 
 class SequenceLayout(Layout):
-    """A layout whose T is two axes, B and S: instead of [T, W], it has [B, S, W].
+    """A layout whose T is two axes, B and S: instead of [T, F], it has [B, S, F].
 
     XLA merges a matrix multiplication with the next operations only if no reshape is between them,
     and attention needs both axes.
     """
 
     def tokens(self, x):
-        """Converts x [B, S, ...] to [B, S, W], with the axes after S flattened."""
+        """Converts x [B, S, ...] to [B, S, F], with the axes after S flattened."""
         return tf.reshape(x, [self.batch_size, self.sequence_length, math.prod(x.shape[2:])])
 
     def sequences(self, x):
-        """Returns x [B, S, W] unchanged."""
+        """Returns x [B, S, F] unchanged."""
         return x
 
-    def draw(self, rate, shape, seed):
-        """Draws a Drop for a tensor of `shape`, int [rank], with seed int [2].
+    def create_drop(self, rate, shape, seed):
+        """Creates a Drop for a tensor of `shape`, int [rank], with seed int [2].
 
         XLA fuses the hash into its users, and writes random bits only for rows and columns.
         """
-        return draw(rate, shape, seed, draw_words=hash_words)
+        return create_drop(rate, shape, seed, draw_words=hash_words)
 
-    def draw_outputs(self, x, at, rate, seed):
-        """Draws a Drop for the outputs of a layer; with `at`, it draws only for these.
+    def create_output_drop(self, x, at, rate, seed):
+        """Creates a Drop for the outputs of a layer; with `at`, only for these.
 
         XLA has to write a drop from which it gathers.
         """
         del at
-        return self.draw_rows(rate, tf.shape(x), seed)
+        return self.create_row_drop(rate, tf.shape(x), seed)
 
     def take(self, x, at):
-        """Selects the positions `at`, int32 [B, P], of x [B, S, W], and returns [B * P, W]."""
+        """Selects the positions `at`, int32 [B, P], of x [B, S, F], and returns [B * P, F]."""
         return flatten(take(x, at))
 
 
@@ -145,16 +145,16 @@ class UnpaddedLayout(Layout):
         self._numbers = tf.scatter_nd(positions, numbers, tf.shape(flat, tf.int64))  # int64 [B * S]
 
     def tokens(self, x):
-        """Converts x [B, S, ...] to [T, W], with the axes after S flattened."""
+        """Converts x [B, S, ...] to [T, F], with the axes after S flattened."""
         # The gradient that TensorFlow gives a gather sums rows that may repeat; these do not.
         return _set_gradient(self._take_rows, self._put_rows)(super().tokens(x))
 
     def sequences(self, x):
-        """Converts x [T, W] to [B, S, W], with zeros at padding."""
+        """Converts x [T, F] to [B, S, F], with zeros at padding."""
         return super().sequences(_set_gradient(self._put_rows, self._take_rows)(x))
 
     def spread(self, x):
-        """Converts x [T, W] to [B * S, W] for attention.
+        """Converts x [T, F] to [B * S, F] for attention.
 
         The rows of padding have no meaning and must not be used. The gradient must be zero there,
         as it is in attention: masked positions have a probability of exactly 0.
@@ -168,15 +168,15 @@ class UnpaddedLayout(Layout):
         """T, int32 scalar."""
         return tf.size(self._rows)
 
-    def draw_rows(self, rate, shape, seed):
-        """Draws a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2].
+    def create_row_drop(self, rate, shape, seed):
+        """Creates a Drop for a tensor of all tokens, of `shape`, int32 [2], with seed int [2].
 
         It draws only for the tokens, so that the padding computed with them does not change the
         draws.
         """
         if self.num_tokens is None:
-            return super().draw_rows(rate, shape, seed)
-        drop = self.draw(rate, tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
+            return super().create_row_drop(rate, shape, seed)
+        drop = self.create_drop(rate, tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
         padding = [[0, shape[0] - self.num_tokens]] + [[0, 0]] * (shape.shape[0] - 1)
         return drop.select(lambda keep: tf.pad(keep, padding, constant_values=True))
 
@@ -202,12 +202,12 @@ def gather_rows(rows, sizes, positions):
     graph, and this 41.
 
     Args:
-      rows: [n * S, W], n sequences of S positions.
+      rows: [n * S, F], n sequences of S positions.
       sizes: int32 [k], n as it is laid out in k axes.
       positions: int32 [..., P], k + 1 axes, those before the last of `sizes` or 1; each in [0, S).
 
     Returns:
-      [*sizes, P, W].
+      [*sizes, P, F].
     """
     count = tf.shape(rows)[0]
     sequences = tf.reduce_prod(sizes)

@@ -28,7 +28,7 @@ _BUCKET = re.compile(r"gs://([^/]+)")
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _RESPONSE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
 _BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
-_LONGEST_REASON = 300  # Maximum number of characters: a server can respond with an HTML page.
+_MAX_REASON = 300  # Maximum number of characters: a server can respond with an HTML page.
 
 
 def is_remote(path):
@@ -310,11 +310,11 @@ def convert_errors(path, done):
     try:
         yield tensorflow.io.gfile
     except errors.OpError as error:
-        kind = {
+        error_class = {
             errors.NotFoundError: FileNotFoundError,
             errors.PermissionDeniedError: PermissionError,
         }.get(type(error), OSError)
-        raise kind(f"{path}: cannot be {done}: {_reason(error)}") from error
+        raise error_class(f"{path}: cannot be {done}: {_reason(error)}") from error
 
 
 def _reason(error):
@@ -327,4 +327,4 @@ def _reason(error):
             reason += (
                 "; run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"
             )
-    return reason[:_LONGEST_REASON]
+    return reason[:_MAX_REASON]

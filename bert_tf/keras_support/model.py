@@ -174,7 +174,7 @@ class KerasModel:
             do not match, or if `num_labels` is required.
           TypeError: If the constructor does not have an argument.
         """
-        return pretrained.load_model(
+        return pretrained.load_keras_model(
             cls,
             path,
             num_labels=num_labels,

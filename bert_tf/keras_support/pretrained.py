@@ -23,7 +23,7 @@ from bert_tf.tasks.metadata import TaskMetadata
 ENCODER = "bert/"  # Prefix of the names of its variables.
 
 
-def load_model(
+def load_keras_model(
     model_class, path, *, num_labels=None, config=None, fast=True, dtype=None, seed=0, **arguments
 ):
     """Creates a model and loads its weights, as `KerasModel.from_pretrained` explains."""

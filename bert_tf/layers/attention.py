@@ -91,7 +91,7 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
         """
         scores = tf.matmul(query * self.head_width**-0.5, key, transpose_b=True)  # [B, N, S, S]
         probabilities = self.softmax(scores, context)
-        drop = self.draw(context)
+        drop = self.create_drop(context)
         dropped = probabilities if drop is None else drop(probabilities)
         heads = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])  # [B, S, N, D]
         return context.to_rows(heads), AttentionMaps(scores, probabilities)
@@ -100,8 +100,8 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
         """Computes the attention probabilities in float32, and returns the dtype of the scores."""
         return tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + context.bias), scores.dtype)
 
-    def draw(self, context):
-        """Draws the dropout of the attention probabilities.
+    def create_drop(self, context):
+        """Creates the dropout of the attention probabilities.
 
         Returns:
           Callable that applies the dropout to a tensor; None when not training.

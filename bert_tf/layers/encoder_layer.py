@@ -72,9 +72,9 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
         seeds = context.seeds
         attended, maps = self.attend(x, context)
         x = context.take_outputs(x)
-        drop = self.draw(x, context, seeds.attended)
+        drop = self.create_drop(x, context, seeds.attended)
         x = self.add_and_normalize(attended, x, self.attention_norm, drop)
-        drop = self.draw(x, context, seeds.output)
+        drop = self.create_drop(x, context, seeds.output)
         x = self.add_and_normalize(self.feed_forward(x, context), x, self.output_norm, drop)
         return (x, maps) if context.return_attention else x
 
@@ -95,8 +95,8 @@ class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
         del context
         return self.output_projection(self.intermediate(x))
 
-    def draw(self, x, context, seed):
-        """Draws the dropout for a tensor of the shape of x, the part of a layer's input in use.
+    def create_drop(self, x, context, seed):
+        """Creates the dropout for a tensor of the shape of x, the part of a layer's input in use.
 
         Args:
           x, context: See `call`.

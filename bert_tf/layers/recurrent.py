@@ -2,7 +2,7 @@
 
 The LSTM reads words or tokens.
 
-Shape legend: B batch, W words, S sequence, H hidden.
+Shape legend: B batch, WO words, S sequence, H hidden.
 """
 
 import tensorflow as tf
@@ -48,11 +48,11 @@ class BiLSTM(SavedLayer, tf_keras.layers.Layer):
         """Reads a batch in both directions.
 
         Args:
-          x: float32 [B, W, input_width].
-          mask: bool [B, W]. False after the last word of a row.
+          x: float32 [B, WO, input_width].
+          mask: bool [B, WO]. False after the last word of a row.
 
         Returns:
-          float32 [B, W, 2 * width].
+          float32 [B, WO, 2 * width].
         """
         return self.both(x, mask=tf.ensure_shape(mask, [None, None]))
 

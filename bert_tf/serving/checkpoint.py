@@ -47,21 +47,21 @@ def load_model(path, **options):
     encoder = getattr(servable.model, "encoder", servable.model)
 
     @tf.autograph.experimental.do_not_convert
-    def encode(texts):
-        features, was_cut = servable.pack(servable.tokenizer.tokenize(texts))
+    def embed_in_graph(texts):
+        features, was_cut = servable.join_texts(servable.tokenizer.tokenize(texts))
         return Embeddings(
             embed(encoder(features), features["input_mask"], servable.metadata), was_cut
         )
 
     # A concrete function: others warn that they are traced again for the sixth model of a process.
     @functools.cache
-    def trace_encode():
-        function = tf.function(encode, [tf.TensorSpec([None], tf.string)], autograph=False)
+    def trace_embedding():
+        function = tf.function(embed_in_graph, [tf.TensorSpec([None], tf.string)], autograph=False)
         return function.get_concrete_function()
 
     def embed_texts(texts):
         with lock:
-            function = trace_encode()
+            function = trace_embedding()
         return Embeddings(*(value.numpy() for value in function(tf.constant(texts, tf.string))))
 
     return LoadedModel(servable.metadata, directory.path, answer, embed_texts)
@@ -186,7 +186,7 @@ def detect_kind(directory, config):
 def _check_top_k(metadata, vocab_size):
     """Raises InputError if a model has fewer tokens or answers than `metadata.top_k`."""
     is_masked_lm = metadata.kind == MaskedLM.name
-    limit = vocab_size if is_masked_lm else MAX_ANSWERS
-    if metadata.top_k and metadata.top_k > limit:
+    max_top_k = vocab_size if is_masked_lm else MAX_ANSWERS
+    if metadata.top_k and metadata.top_k > max_top_k:
         reason = ", the size of the vocabulary" if is_masked_lm else ""
-        raise InputError(f"must be at most {limit}{reason}", "top_k", metadata.top_k)
+        raise InputError(f"must be at most {max_top_k}{reason}", "top_k", metadata.top_k)

@@ -13,7 +13,7 @@ from bert_tf.tokenization.token_files import (
     to_decoder,
 )
 
-VOCABULARY = "vocabulary"
+VOCABULARY_KEY = "vocabulary"
 
 
 class ModelDescription(NamedTuple):
@@ -37,7 +37,7 @@ class ModelDescription(NamedTuple):
         """
         try:
             values = json.loads(text)
-            vocabulary = list(values[VOCABULARY])
+            vocabulary = list(values[VOCABULARY_KEY])
             task = values[TASK_FILE]
             tokenizer = {TOKENIZER_CONFIG_NAME: values[TOKENIZER_CONFIG_NAME]}
         except (KeyError, TypeError, ValueError) as error:
@@ -54,6 +54,6 @@ class ModelDescription(NamedTuple):
             {
                 TASK_FILE: self.task.to_dict(),
                 TOKENIZER_CONFIG_NAME: {DECODER: to_decoder(self.added_tokens)},
-                VOCABULARY: self.vocabulary,
+                VOCABULARY_KEY: self.vocabulary,
             }
         )

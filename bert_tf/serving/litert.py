@@ -19,6 +19,7 @@ import tempfile
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.serving import litert_metadata
 from bert_tf.serving.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets, quiet
 from bert_tf.serving.plain_model import PlainModel, check_can_be_plain
@@ -51,7 +52,7 @@ class LiteRTModel(PlainModel):
         super().__init__(described, Buckets(path, num_threads))
 
 
-def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
+def convert_servable(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
     """Converts a Servable to a .tflite file.
 
     Args:
@@ -101,7 +102,6 @@ def _functions(servable, lengths, batch_sizes):
     """Returns a dict of signature name to concrete function."""
     import tensorflow as tf
 
-    from bert_tf.features import FEATURES
     from bert_tf.tasks.servable import trace
 
     functions = {}

@@ -21,9 +21,9 @@ from bert_tf.tokenization.token_files import (
     parse_added_tokens,
     to_decoder,
 )
+from bert_tf.tokenization.vocabulary import VOCABULARY_NAME
 
 CHECKSUM_FILE = "graphs.crc32"
-VOCABULARY_FILE = "vocab.txt"
 
 # A fixed date, so that the same model produces the same file.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -48,7 +48,7 @@ def append(content, metadata, vocabulary, added_tokens=()):
         members = {
             TASK_FILE: metadata.to_json(),
             CHECKSUM_FILE: str(zlib.crc32(content)),
-            VOCABULARY_FILE: "\n".join(vocabulary) + "\n",
+            VOCABULARY_NAME: "\n".join(vocabulary) + "\n",
         }
         if added_tokens:
             members[TOKENIZER_CONFIG_NAME] = json.dumps({DECODER: to_decoder(added_tokens)})
@@ -71,7 +71,7 @@ def read(path):
         with zipfile.ZipFile(path) as archive:
             values = json.loads(archive.read(TASK_FILE))
             checksum = int(archive.read(CHECKSUM_FILE))
-            vocabulary = archive.read(VOCABULARY_FILE).decode().split("\n")[:-1]
+            vocabulary = archive.read(VOCABULARY_NAME).decode().split("\n")[:-1]
             tokenizer = {}
             if TOKENIZER_CONFIG_NAME in archive.namelist():
                 tokenizer = json.loads(archive.read(TOKENIZER_CONFIG_NAME))

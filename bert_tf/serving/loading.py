@@ -4,7 +4,7 @@ import os
 from typing import TypedDict, Unpack
 
 from bert_tf import files
-from bert_tf.checkpoints import ModelDirectory, read_config, task_metadata
+from bert_tf.checkpoints import ModelDirectory, read_config_file, task_metadata
 from bert_tf.checkpoints.directory import CONFIG_NAMES, VOCABULARY_NAMES
 from bert_tf.checkpoints.tokenizers import to_vocab_txt
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
@@ -142,7 +142,9 @@ def _load_checkpoint(
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
     else:
-        config = directory.config if bert_config_file is None else read_config(bert_config_file)
+        config = (
+            directory.config if bert_config_file is None else read_config_file(bert_config_file)
+        )
         if config is None:
             raise InputError(
                 f"contains no model with a {CONFIG_NAMES}; for other weights, set "
@@ -166,15 +168,15 @@ def _load_checkpoint(
     for name, value in requested.items():
         if name not in (*KINDS[kind].fields, *task_metadata.SHARED_FIELDS):
             raise InputError(f"has no effect on models of kind {kind}; omit it", name, value)
-    limit = config.max_position_embeddings
+    max_length = config.max_position_embeddings
     if KINDS[kind].is_fine_tuned:
-        limit = min(limit, task_metadata.DEFAULTS["max_seq_length"])
+        max_length = min(max_length, task_metadata.DEFAULTS["max_seq_length"])
     casing = {"do_lower_case": tokenizer.do_lower_case, "strip_accents": tokenizer.strip_accents}
     if requested.get("do_lower_case") not in (None, tokenizer.do_lower_case):
         del casing["strip_accents"]
     defaults = {name: value for name, value in casing.items() if value is not None}
-    metadata = task_metadata.resolve(
-        stored, kind, requested, {"max_seq_length": limit, **defaults}, f"`path`={path}"
+    metadata = task_metadata.resolve_metadata(
+        stored, kind, requested, {"max_seq_length": max_length, **defaults}, f"`path`={path}"
     )
     return load_model(
         directory, metadata=metadata, config=config, vocab_file=vocab_file, argument="path"
@@ -196,7 +198,7 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     """
     directory = ModelDirectory.open(path)
     path = directory.path
-    model = open_file(path, argument) if exports.is_model_file(directory) else None
+    model = open_export_file(path, argument) if exports.is_model_file(directory) else None
     version = path if model else exports.find_latest_version(directory, argument)
     metadata = model.metadata if model else exports.read_metadata(directory, argument)
     if kind not in (None, metadata.kind):
@@ -221,7 +223,7 @@ def open_export(path, kind=None, top_k=None, argument="model"):
     return LoadedModel(metadata, version, lambda texts: call_signature(signature, texts, metadata))
 
 
-def open_file(path, argument="model"):
+def open_export_file(path, argument="model"):
     """Opens a .tflite, .onnx, or .xml file, local or remote, as PlainModel.
 
     Raises InputError if it does not exist or is corrupted, or if its runtime is not installed.

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.tasks import ANSWERS, KINDS
 from bert_tf.tokenization.plain import PlainTokenizer, Row
 
@@ -121,7 +122,7 @@ class RowBatches:
           List of dicts, one per row: output name -> array of that row, with padding.
         """
         results = [None] * len(rows)
-        for numbers in group_by_length([len(row.ids) for row in rows]):
+        for numbers in list_batches([len(row.ids) for row in rows]):
             length = -(-len(rows[numbers[-1]].ids) // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
             length = min(length, self._max_length)
             features = fill_features([rows[number] for number in numbers], len(numbers), length)
@@ -132,7 +133,7 @@ class RowBatches:
         return results
 
 
-def group_by_length(lengths):
+def list_batches(lengths):
     """Returns lists of up to MAX_ROWS row numbers, each ascending by length.
 
     A longer row starts a new list where its padding of the earlier rows would cost more than a
@@ -151,10 +152,7 @@ def group_by_length(lengths):
 
 def fill_features(rows, batch_size, length):
     """Returns the features of up to `batch_size` Rows, with padding: int32 [batch_size, length]."""
-    features = {
-        name: np.zeros([batch_size, length], np.int32)
-        for name in ("input_ids", "input_mask", "segment_ids")
-    }
+    features = {name: np.zeros([batch_size, length], np.int32) for name in FEATURES}
     for index, row in enumerate(rows):
         count = len(row.ids)
         features["input_ids"][index, :count] = row.ids

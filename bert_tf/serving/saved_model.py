@@ -21,6 +21,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 
 from bert_tf import files
 from bert_tf.checkpoints import original, task_metadata
+from bert_tf.checkpoints.saved_models import EXTRA_FOLDER
 from bert_tf.errors import InputError
 from bert_tf.files import check_no_pattern
 from bert_tf.serving import weight_storage
@@ -29,7 +30,6 @@ from bert_tf.tokenization.token_files import DECODER, TOKENIZER_CONFIG_NAME, to_
 
 # File name that TensorFlow Serving uses if LiteRT models are preferred.
 LITERT_FILE = "model.tflite"
-EXTRA_FOLDER = "assets.extra"  # For files that the graph does not use.
 ALL_SIGNATURES = "all"
 IDS_ONLY = "ids"
 DEFAULT = "serving_default"
@@ -123,7 +123,7 @@ def _take_dict(compute):
 def _write_description(servable, folder):
     """Returns the paths of vocab.txt, and of the config and added tokens, written to `folder`."""
     original.write_config(folder, servable.config)
-    paths = [servable.tokenizer.vocab_file, os.path.join(folder, original.CONFIG_NAME)]
+    paths = [servable.tokenizer.vocab_file, os.path.join(folder, original.BERT_CONFIG_NAME)]
     if servable.tokenizer.added_tokens:
         paths.append(os.path.join(folder, TOKENIZER_CONFIG_NAME))
         with open(paths[-1], "w", encoding="utf-8") as file:

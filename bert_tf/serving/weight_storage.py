@@ -15,7 +15,7 @@ from bert_tf.fast import projection_weights, replace_weights
 
 
 @contextlib.contextmanager
-def use_stored_weights(model, kind, module):
+def use_stored_weights(model, storage_type, module):
     """Makes functions that are traced within a context use stored weights.
 
     The stored weights become attributes of `module`. For a model with the policy mixed_bfloat16,
@@ -24,9 +24,9 @@ def use_stored_weights(model, kind, module):
 
     Args:
       model: Model of bert_tf.models; it is unchanged after the context.
-      kind: str: float32, bfloat16, or int8. bfloat16 rounds to 8 bits of precision, int8 to 255
-        steps between the extremes of each output of a kernel or row of embeddings. Only matrices
-        are rounded: biases and normalization stay float32.
+      storage_type: str: float32, bfloat16, or int8. bfloat16 rounds to 8 bits of precision, int8
+        to 255 steps between the extremes of each output of a kernel or row of embeddings. Only
+        matrices are rounded: biases and normalization stay float32.
       module: tf.Module to save.
     """
     multiplied = {}
@@ -35,7 +35,9 @@ def use_stored_weights(model, kind, module):
         multiplied = {weight.ref(): dtype for weight in projection_weights(model)}
     stored = {}
     for variable in model.variables:
-        kept_as = kind if variable.dtype == tf.float32 and variable.shape.rank == 2 else "float32"
+        kept_as = (
+            storage_type if variable.dtype == tf.float32 and variable.shape.rank == 2 else "float32"
+        )
         dtype = multiplied.get(variable.ref(), tf.float32)
         if kept_as != dtype.name:
             stored[variable.ref()] = _StoredWeight(variable, kept_as, dtype)
@@ -55,7 +57,7 @@ def use_stored_weights(model, kind, module):
 
 
 class _StoredWeight(tf.saved_model.experimental.TrackableResource):
-    """A float32 variable that is stored as `kind`, and converted to `dtype` on loading.
+    """A float32 variable that is stored as `storage_type`, and converted to `dtype` on loading.
 
     The conversion happens when the SavedModel is loaded, in the initializer of the resource, which
     Python's loader and TensorFlow Serving run. The weight replaces the original
@@ -63,20 +65,20 @@ class _StoredWeight(tf.saved_model.experimental.TrackableResource):
     that after the loaded object is deleted, although its signatures could still be in use.
     """
 
-    def __init__(self, variable, kind, dtype):
+    def __init__(self, variable, storage_type, dtype):
         super().__init__()
         self._shape = variable.shape
         self._dtype = dtype
         self._unique_name = f"{variable.name}_{uuid.uuid4().hex}"
         value = tf.cast(variable.read_value(), tf.float32)
         scale = tf.constant(1.0)
-        if kind == "int8":
+        if storage_type == "int8":
             # One scale per output: kernels are [inputs, outputs], embeddings and heads are [rows or
             # classes, H].
             axis = 0 if variable.name.split("/")[-1].startswith("kernel") else 1
             scale = tf.maximum(tf.reduce_max(tf.abs(value), axis=axis, keepdims=True) / 127, 1e-30)
             value = tf.round(value / scale)
-        self.values = tf.Variable(tf.cast(value, kind), trainable=False)
+        self.values = tf.Variable(tf.cast(value, storage_type), trainable=False)
         self.scale = tf.Variable(scale, trainable=False)
 
     def _create_resource(self):

@@ -29,8 +29,8 @@ def stack(arrays, shape):
     return np.array(arrays, np.float32).reshape([len(arrays), *shape])
 
 
-def encode_strings(rows, width=None):
-    """Encodes texts as an array of bytes.
+def to_byte_strings(rows, width=None):
+    """Converts texts to an array of bytes.
 
     Args:
       rows: List of B str or, with a `width`, of B lists of str.

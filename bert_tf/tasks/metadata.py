@@ -82,15 +82,15 @@ class TaskMetadata:
             object.__setattr__(self, "labels", tuple(self.labels))
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            kinds = typing.get_args(field.type) or (field.type,)
+            types = typing.get_args(field.type) or (field.type,)
             if field.name == "labels":
                 is_right = isinstance(value, tuple) and all(
                     isinstance(label, str) for label in value
                 )
                 expected = "a list of names"
             else:
-                is_right = type(value) in kinds or (type(value) is int and float in kinds)
-                expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
+                is_right = type(value) in types or (type(value) is int and float in types)
+                expected = " or ".join(_TYPE_NAMES[each] for each in types)
             if not is_right:
                 raise InputError(f"{field.name} is {value!r:.80}: must be {expected}")
         for name, choices in (

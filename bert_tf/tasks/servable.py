@@ -5,9 +5,10 @@ from typing import ClassVar
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization.model_inputs import FEATURES, pack, to_dense
+from bert_tf.tokenization.model_inputs import join_texts, to_dense
 
 EXAMPLE = "The quick brown fox jumps over [MASK] lazy dog."  # Each text of a warm-up request.
 
@@ -134,22 +135,22 @@ class Servable:
         return self.compute_outputs(features)
 
     def encode(self, text_a, text_b=None):
-        """Converts strings [B] to features and was_cut; see `model_inputs.pack`."""
+        """Converts strings [B] to features and was_cut; see `model_inputs.join_texts`."""
         if text_b is not None:
             text_a, text_b = check_same_size(text_a=text_a, text_b=text_b)
             text_b = self.tokenize(text_b)
-        return self.pack(self.tokenize(text_a), text_b)
+        return self.join_texts(self.tokenize(text_a), text_b)
 
     def tokenize(self, texts):
         """Tokenizes string [B] -> RaggedTensor int32 [B, (tokens)]."""
         return self.tokenizer.tokenize(texts)
 
-    def pack(self, first, second=None):
+    def join_texts(self, first, second=None):
         """Converts RaggedTensors int32 [B, (tokens)] to features and was_cut.
 
-        See `model_inputs.pack`.
+        See `model_inputs.join_texts`.
         """
-        return pack(
+        return join_texts(
             self.tokenizer,
             first,
             second,
@@ -217,7 +218,7 @@ class Servable:
         static = self.ids_shape[-1]
         if static:
             is_short = rows["input_ids"].row_lengths() <= static
-            rows = after([check(is_short, f"an example is longer than {static}")], rows)
+            rows = after([check_condition(is_short, f"an example is longer than {static}")], rows)
         return {name: to_dense(value, 0, static) for name, value in rows.items()}
 
     def example_features(self):
@@ -237,13 +238,13 @@ def parse_rows(serialized):
     )
     lengths = parsed["input_ids"].row_lengths()
     checks = [
-        check(
+        check_condition(
             parsed[name].row_lengths() == tf.cast(lengths, parsed[name].row_splits.dtype),
             f"{name} must be as long as input_ids in each example",
         )
         for name in FEATURES
     ]
-    checks.append(check(lengths > 0, "an example has no input_ids"))
+    checks.append(check_condition(lengths > 0, "an example has no input_ids"))
     return {
         name: rows.with_row_splits_dtype(tf.int64) for name, rows in after(checks, parsed).items()
     }
@@ -275,26 +276,28 @@ def check_features(features, config):
     wrong predictions.
     """
     ids = features["input_ids"]
-    limits = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
+    bounds = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.num_segments}
     checks = [
-        check(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
-        check(
+        check_condition(tf.shape(ids)[-1] > 0, "input_ids have no columns"),
+        check_condition(
             tf.shape(ids)[-1] <= config.max_position_embeddings,
             "input_ids have more columns than max_position_embeddings, "
             f"{config.max_position_embeddings}",
         ),
     ]
-    for name, limit in limits.items():
+    for name, bound in bounds.items():
         value = features[name]
         checks += [
-            check(tf.shape(value) == tf.shape(ids), f"{name} must have the shape of input_ids"),
-            check(value >= 0, f"{name} must not be negative"),
-            check(value < limit, f"{name} must be below {limit}"),
+            check_condition(
+                tf.shape(value) == tf.shape(ids), f"{name} must have the shape of input_ids"
+            ),
+            check_condition(value >= 0, f"{name} must not be negative"),
+            check_condition(value < bound, f"{name} must be below {bound}"),
         ]
     return {name: tf.cast(value, tf.int32) for name, value in after(checks, features).items()}
 
 
-def check(condition, message):
+def check_condition(condition, message):
     """Creates an op that fails with a message unless all of a bool tensor is True.
 
     The error is an InvalidArgumentError, which ends only the request. The assertions of
@@ -320,7 +323,7 @@ def check_same_size(**texts):
     """
     (name, first), *others = texts.items()
     checks = [
-        check(
+        check_condition(
             tf.shape(value)[0] == tf.shape(first)[0],
             f"{other} must contain as many examples as {name}",
         )

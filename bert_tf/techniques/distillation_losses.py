@@ -4,8 +4,8 @@ The losses of predictions are from Hinton et al. 2015 ("Distilling the Knowledge
 Network"), of hidden states and attention scores from TinyBERT (Jiao et al. 2019, section 3), and of
 [CLS] states from patient distillation (Sun et al. 2019, section 3.2).
 
-Shape legend: B batch, S sequence, H hidden, N heads, K compared layers, R rows that the encoder
-reads: B * choices for multiple choice, B for other models.
+Shape legend: B batch, S sequence, H hidden, N heads, CL compared layers, R rows that the encoder
+reads (B * choices for multiple choice; B for other models).
 """
 
 import dataclasses
@@ -36,24 +36,24 @@ def call_with_inner(model, features, names, layers=None, training=False):
     Args:
       model, features, training: The model, and the arguments of its call.
       names: Names of INNER to return.
-      layers: K int. 0-based layers; None for all.
+      layers: CL int. 0-based layers; None for all.
 
     Returns:
       Dict of the model's outputs, and of those in `names`, in the compute dtype: "hidden" [R, 1 +
-      K, S, H], the embeddings first; "attention" [R, K, N, S, S], the raw scores; and "cls" [R, K -
-      1, H], without the last of the layers, on which the logits depend.
+      CL, S, H], the embeddings first; "attention" [R, CL, N, S, S], the raw scores; and "cls" [R,
+      CL - 1, H], without the last of the layers, on which the logits depend.
     """
     if not names:
         return model(features, training=training)
     outputs = dict(model(features, training=training, return_attention_scores=True))
-    encoded = outputs.pop("encoder")
-    layers = range(len(encoded["encoder_outputs"])) if layers is None else layers
-    states = [encoded["embedding_output"], *(encoded["encoder_outputs"][layer] for layer in layers)]
+    encoder = outputs.pop("encoder")
+    layers = range(len(encoder["encoder_outputs"])) if layers is None else layers
+    states = [encoder["embedding_output"], *(encoder["encoder_outputs"][layer] for layer in layers)]
     if "hidden" in names:
         outputs["hidden"] = tf.stack(states, axis=1)
     if "attention" in names:
         outputs["attention"] = tf.stack(
-            [encoded["attention"][layer].scores for layer in layers], axis=1
+            [encoder["attention"][layer].scores for layer in layers], axis=1
         )
     if "cls" in names:
         outputs["cls"] = tf.stack([state[:, 0] for state in states[1:-1]], axis=1)
@@ -171,14 +171,14 @@ def soft_cross_entropy(student, teacher, temperature):
 
 
 def _compare_hidden(student, teacher, features):
-    """Returns squared differences of hidden states, averaged over H, float32 [R, K, S]."""
+    """Returns squared differences of hidden states, averaged over H, float32 [R, CL, S]."""
     del features
     states = _to_float32(student, teacher, "hidden")
     return tf.reduce_mean(tf.math.squared_difference(*states), axis=-1)
 
 
 def _compare_attention(student, teacher, features):
-    """Returns squared differences of scores, averaged over heads, float32 [R, K, S, S].
+    """Returns squared differences of scores, averaged over heads, float32 [R, CL, S, S].
 
     They are 0 at padding, even for NaN.
     """
@@ -189,7 +189,7 @@ def _compare_attention(student, teacher, features):
 
 
 def _compare_cls(student, teacher, features):
-    """Returns squared differences of normalized [CLS] states, float32 [R, K, H]."""
+    """Returns squared differences of normalized [CLS] states, float32 [R, CL, H]."""
     del features
     states = _to_float32(student, teacher, "cls")
     return tf.math.squared_difference(

@@ -8,7 +8,7 @@ attention between the projections stay float32.
 
 In training, the gradient ignores rounding (straight-through; Jacob et al. 2018).
 
-Shape legend: T rows, K inputs of a matrix multiplication, M outputs.
+Shape legend: T tokens, HI inputs of a matrix multiplication, HO outputs of it.
 """
 
 import tensorflow as tf
@@ -19,8 +19,8 @@ from bert_tf.layers.hooks import Hook, attach, detach
 
 LEAST_ELEMENTS = 1024  # The limit of LiteRT's converter: smaller matrices stay float32.
 WEIGHT_STEPS = 127.0
-LEAST_INPUT = -128.0
-MOST_INPUT = 127.0
+MIN_INPUT = -128.0
+MAX_INPUT = 127.0
 LAYERS = (Projection, Embeddings, LinearHead)
 
 
@@ -90,23 +90,23 @@ def split_weights(weights, axis):
 
 
 def quantize_rows(x):
-    """Rounds x float32 [T, K] to its int8 values, each row over its own range.
+    """Rounds x float32 [T, HI] to its int8 values, each row over its own range.
 
     As in XNNPACK (`xnn_f32_qd8_asymmetric_quantization_params`), the zero point is computed from
     the end of the range that is closer to an integer number of steps.
     """
-    least = tf.minimum(tf.reduce_min(x, axis=-1, keepdims=True), 0.0)
-    most = tf.maximum(tf.reduce_max(x, axis=-1, keepdims=True), 0.0)
+    lowest = tf.minimum(tf.reduce_min(x, axis=-1, keepdims=True), 0.0)
+    highest = tf.maximum(tf.reduce_max(x, axis=-1, keepdims=True), 0.0)
     steps = tf.where(
-        least == most, 1.0, tf.math.divide_no_nan(MOST_INPUT - LEAST_INPUT, most - least)
+        lowest == highest, 1.0, tf.math.divide_no_nan(MAX_INPUT - MIN_INPUT, highest - lowest)
     )
-    from_least = LEAST_INPUT + least * steps
-    from_most = MOST_INPUT + most * steps
+    from_lowest = MIN_INPUT + lowest * steps
+    from_highest = MAX_INPUT + highest * steps
     zero = tf.where(
-        from_least + from_most > 0, LEAST_INPUT - least * steps, MOST_INPUT - most * steps
+        from_lowest + from_highest > 0, MIN_INPUT - lowest * steps, MAX_INPUT - highest * steps
     )
-    zero = tf.round(tf.clip_by_value(zero, LEAST_INPUT, MOST_INPUT))
-    values = tf.clip_by_value(tf.round(x * steps) + zero, LEAST_INPUT, MOST_INPUT)
+    zero = tf.round(tf.clip_by_value(zero, MIN_INPUT, MAX_INPUT))
+    values = tf.clip_by_value(tf.round(x * steps) + zero, MIN_INPUT, MAX_INPUT)
     return (values - zero) / steps
 
 

@@ -11,12 +11,12 @@ INNER = ("hidden", "attention", "cls")  # Compared intermediate outputs of the m
 OUTER = ("logits", "label")
 
 
-def map_layers(kind, num_student, num_teacher):
+def map_layers(layer_map, num_student, num_teacher):
     """Returns the teacher's layer to compare with each layer of the student.
 
     Args:
-      kind: "uniform" for layers at the same relative depth (TinyBERT's i * k + k - 1); "last" for
-        the teacher's last layers; or a tuple of int, the teacher's layers.
+      layer_map: "uniform" for layers at the same relative depth (TinyBERT's i * k + k - 1); "last"
+        for the teacher's last layers; or a tuple of int, the teacher's layers.
       num_student, num_teacher: int. Number of layers.
 
     Returns:
@@ -26,23 +26,23 @@ def map_layers(kind, num_student, num_teacher):
       InputError: If the student has more layers, or if the tuple has the wrong length or an invalid
         layer.
     """
-    if isinstance(kind, tuple):
-        if len(kind) != num_student:
+    if isinstance(layer_map, tuple):
+        if len(layer_map) != num_student:
             raise InputError(
-                f"lists {len(kind)} layers, but the student has {num_student}",
+                f"lists {len(layer_map)} layers, but the student has {num_student}",
                 "layer_map",
-                _join(kind),
+                _join(layer_map),
             )
-        check_layers("layer_map", kind, num_teacher)
-        return kind
+        check_layers("layer_map", layer_map, num_teacher)
+        return layer_map
     if num_student > num_teacher:
         raise InputError(
             f"the student has {num_student} layers, but the teacher only {num_teacher}; list one "
             "layer of the teacher for each",
             "layer_map",
-            kind,
+            layer_map,
         )
-    if kind == "last":
+    if layer_map == "last":
         return tuple(range(num_teacher - num_student, num_teacher))
     return tuple(
         int((number + 1) * num_teacher / num_student + 0.5) - 1 for number in range(num_student)

@@ -12,7 +12,7 @@ After training, this results in an equivalent plain encoder:
 A checkpoint of such a model is read as one of a plain model, with merged adapters
 (bert_tf.checkpoints.adapters).
 
-Shape legend: T tokens, K inputs of a projection, M its outputs, R rank.
+Shape legend: T tokens, HI inputs of a projection, HO outputs of it, RA rank.
 """
 
 import tensorflow as tf
@@ -32,13 +32,14 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
 
     It has an A and a B for each of `parts` kernels. A is Gaussian and B is zero, so that nothing
     changes at first. The paper does not specify the standard deviation; the authors' code uses 1 /
-    sqrt(3 K).
+    sqrt(3 HI).
 
-    Weights: `lora_a` [K, parts * R] and `lora_b` [R, M], with parts concatenated as in the kernel.
+    Weights: `lora_a` [HI, parts * RA] and `lora_b` [RA, HO], with parts concatenated as in the
+    kernel.
 
     Args:
-      kernel: Variable [K, M]. The weights are named after it.
-      rank: int, R.
+      kernel: Variable [HI, HO]. The weights are named after it.
+      rank: int, RA.
       scale: float.
       parts: int. Number of kernels that are concatenated in `kernel`, such as query, key, and
         value.
@@ -59,7 +60,7 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
             self.lora_b = self.add_weight("lora_b", [rank, outputs], initializer="zeros")
 
     def call(self, x):
-        """Computes the difference to the Projection's output: x [T, K] -> [T, M]."""
+        """Computes the difference to the Projection's output: x [T, HI] -> [T, HO]."""
         inner = tf.split(multiply(x, self.lora_a) * self._scale, self._parts, axis=-1)
         outer = tf.split(self.lora_b, self._parts, axis=1)
         return tf.concat([multiply(*each) for each in zip(inner, outer, strict=True)], axis=-1)
@@ -73,7 +74,7 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
         return kernel + tf.cast(self.delta(), kernel.dtype)
 
     def delta(self):
-        """Computes the matrix [K, M] whose addition to the kernel is equivalent."""
+        """Computes the matrix [HI, HO] whose addition to the kernel is equivalent."""
         pairs = zip(
             *(tf.split(each, self._parts, axis=1) for each in (self.lora_a, self.lora_b)),
             strict=True,
@@ -120,7 +121,7 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
     encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)
 
 
-def merge_adapters(encoder):
+def merge_into_kernels(encoder):
     """Merges the adapters of an encoder into its kernels and removes them.
 
     Functions that were traced with them remain valid: the contribution of the adapters is then 0.

@@ -4,8 +4,8 @@ A mask is a factor, 1 for a head or neuron that is unchanged. It is applied to t
 following projection: the concatenated outputs of the heads, and the activations of the feed-forward
 layer.
 
-Shape legend: B batch, S sequence, N heads of a layer, I neurons of a layer, L layers with their own
-weights, which are fewer if layers share weights.
+Shape legend: B batch, S sequence, N heads of a layer, NE neurons of a layer, L layers with their
+own weights (fewer if layers share weights).
 """
 
 import contextlib
@@ -27,7 +27,7 @@ def apply_masks(encoder, heads=None, neurons=None):
     Args:
       encoder: BertEncoder. With masks per example, it must not remove padding.
       heads: L tensors, float [N], or [B, N] for masks per example; None for no masks.
-      neurons: L tensors, float [I] or [B, I]; None for no masks.
+      neurons: L tensors, float [NE] or [B, NE]; None for no masks.
     """
     pairs = []
     for number, layer in enumerate(get_layers(encoder)):

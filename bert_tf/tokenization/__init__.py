@@ -9,8 +9,8 @@ from bert_tf.lazy_names import make_importer
 _MODULES = {
     "AddedToken": "added_tokens",
     "BertTokenizer": "tokenizer",
-    "pack": "model_inputs",
-    "pack_windows": "model_inputs",
+    "join_texts": "model_inputs",
+    "join_windows": "model_inputs",
     "read_added_tokens": "token_files",
     "read_tokenizer": "tokenizer",
     "read_vocabulary": "vocabulary",
@@ -19,8 +19,8 @@ _MODULES = {
 __all__ = [
     "AddedToken",
     "BertTokenizer",
-    "pack",
-    "pack_windows",
+    "join_texts",
+    "join_windows",
     "read_added_tokens",
     "read_tokenizer",
     "read_vocabulary",

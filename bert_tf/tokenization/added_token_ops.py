@@ -4,7 +4,8 @@ A regular expression of all tokens, the longest first, marks those in a text. Th
 apart, since a graph has no dicts without state. An invalid byte within a token hides it, because
 the search is in bytes; `TokenFinder` searches texts from which such bytes were dropped.
 
-Legend: B texts, (parts) of a text between its tokens, P parts of all texts, M tokens in them.
+Legend: B batch of texts, (parts) of a text between its tokens, PA parts of all texts, TA added
+tokens in them.
 """
 
 import functools
@@ -30,12 +31,12 @@ _SPACES = f"{regex_class(WHITESPACE)}+"
 class TextParts(NamedTuple):
     """Texts that were split at their added tokens: each part precedes a token, except the last."""
 
-    texts: tf.Tensor  # string [P].
+    texts: tf.Tensor  # string [PA].
     rows: tf.RaggedTensor  # int64 [B, (parts)]. First byte of each part in its text.
-    tokens: TokenSpans  # RaggedTensors [P, (0 or 1)]: int32 IDs, int64 bytes in the text.
+    tokens: TokenSpans  # RaggedTensors [PA, (0 or 1)]: int32 IDs, int64 bytes in the text.
 
     def join(self, tokens):
-        """Merges the tokens of each part, TokenSpans [P, (tokens)], into those of texts.
+        """Merges the tokens of each part, TokenSpans [PA, (tokens)], into those of texts.
 
         Returns:
           TokenSpans [B, (tokens)].
@@ -125,7 +126,7 @@ class GraphTokenFinder:
         )
 
     def _index(self, contents):
-        """Returns the numbers of the tokens with these contents, int64 [M]."""
+        """Returns the numbers of the tokens with these contents, int64 [TA]."""
         return tf.gather(
             tf.constant(self._order), tf.searchsorted(tf.constant(self._hashes), _hash(contents))
         )
@@ -170,7 +171,7 @@ class GraphTokenFinder:
 
         Args:
           texts: string [B].
-          token: int64 [M]. Number of each token.
+          token: int64 [TA]. Number of each token.
           starts, ends: RaggedTensors int64 [B, (tokens)]. Bytes of the text.
         """
         lengths = tf.cast(tf.strings.length(texts), tf.int64)
@@ -206,14 +207,14 @@ class GraphTokenFinder:
         """Counts the bytes of white space that tokens take from their neighbors.
 
         Args:
-          parts: string [P].
+          parts: string [PA].
           pattern: Regular expression of the white space.
           flag: Name of the flag of the tokens that take it.
-          token: int64 [M]. Number of each token.
-          neighbors: int64 [M]. Part that a token may take it from.
+          token: int64 [TA]. Number of each token.
+          neighbors: int64 [TA]. Part that a token may take it from.
 
         Returns:
-          int64 [P].
+          int64 [PA].
         """
         if not any(getattr(token, flag) for token in self._tokens):
             return tf.zeros(tf.shape(parts), tf.int64)
@@ -225,7 +226,7 @@ class GraphTokenFinder:
 
 
 def match_any(contents):
-    """Returns an RE2 pattern for texts that contain one of `contents`, with any kind of sigma."""
+    """Returns an RE2 pattern for texts that contain one of `contents`, with any sigma."""
     return f"(?s).*(?:{re.sub('[Σσς]', '[Σσς]', _list_alternatives(contents))}).*"
 
 

@@ -3,7 +3,7 @@
 Rows are padded to a fixed length or to the longest row. Long texts can be split into overlapping
 windows.
 
-Legend: B texts, W windows of all of them, S sequence, (tokens) a ragged dimension.
+Legend: B batch of texts, W windows of all of them, S sequence, (tokens) a ragged dimension.
 """
 
 from typing import NamedTuple
@@ -12,11 +12,9 @@ import tensorflow as tf
 
 from bert_tf.tokenization import ragged
 
-FEATURES = ("input_ids", "input_mask", "segment_ids")
 
-
-def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
-    """Packs rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
+def join_texts(tokenizer, first, second=None, *, max_seq_length, static_length=False):
+    """Joins rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
 
     They are truncated as in `BertTokenizer.encode`.
 
@@ -52,7 +50,7 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
         values.append(second.values)
         parts += [(after_first + second.row_starts(), keep_b), (once, tf.minimum(keep_b, 1))]
     begins, lengths = (tf.stack(column, 1) for column in zip(*parts, strict=True))  # [B, parts]
-    ids = ragged.take(
+    ids = ragged.take_slices(
         tf.concat(values, 0), tf.reshape(begins, [-1]), tf.reshape(lengths, [-1])
     ).values
     in_row = tf.reduce_sum(lengths, axis=1)
@@ -128,7 +126,7 @@ def split_into_windows(ids, room, doc_stride, max_windows):
     lengths = tf.minimum(tf.gather(room, rows), tf.gather(total, rows) - starts)
     begin = tf.gather(ids.row_starts(), rows) + starts
     return Windows(
-        rows, starts, lengths, ragged.take(ids.values, begin, lengths), required > counts
+        rows, starts, lengths, ragged.take_slices(ids.values, begin, lengths), required > counts
     )
 
 
@@ -140,7 +138,7 @@ class WordWindows(NamedTuple):
     ids: tf.RaggedTensor  # int32 [W, (tokens)].
 
 
-def split_words(words, tokens, room, max_windows):
+def split_between_words(words, tokens, room, max_windows):
     """Divides texts between words into WordWindows that are as full as possible.
 
     `rows.split_words` does the same in plain Python.
@@ -180,10 +178,10 @@ def split_words(words, tokens, room, max_windows):
     stops = tf.gather(stops, starts)
     begins = tf.gather(tokens.row_splits, starts)
     lengths = tf.gather(tokens.row_splits, stops) - begins
-    return WordWindows(starts, stops, ragged.take(tokens.values, begins, lengths))
+    return WordWindows(starts, stops, ragged.take_slices(tokens.values, begins, lengths))
 
 
-class PackedWindows(NamedTuple):
+class JoinedWindows(NamedTuple):
     """Windows of texts as model inputs."""
 
     features: dict[str, tf.Tensor]  # int32 [W, S].
@@ -191,14 +189,14 @@ class PackedWindows(NamedTuple):
     was_cut: tf.Tensor  # bool [B]. True for truncated texts.
 
 
-def pack_windows(
+def join_windows(
     tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False
 ):
-    """Packs rows of tokens of any length as PackedWindows.
+    """Joins rows of tokens of any length as JoinedWindows.
 
     For pairs, the second text is split into windows, each after the first text, which keeps at
     least half of the room. `max_seq_length` is at least 3, or 5 for pairs. For the arguments, see
-    `pack` and `split_into_windows`.
+    `join_texts` and `split_into_windows`.
     """
     room = max_seq_length - (2 if second is None else 3)
     if second is None:
@@ -215,9 +213,9 @@ def pack_windows(
         begins, lengths = (
             tf.gather(values, windows.rows) for values in (first.row_starts(), keep_a)
         )
-        texts = [ragged.take(first.values, begins, lengths), windows.ids]
+        texts = [ragged.take_slices(first.values, begins, lengths), windows.ids]
         was_cut = windows.was_cut | (keep_a < count_a)
-    features, _ = pack(
+    features, _ = join_texts(
         tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length
     )
-    return PackedWindows(features, windows.rows, was_cut)
+    return JoinedWindows(features, windows.rows, was_cut)

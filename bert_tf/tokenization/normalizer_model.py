@@ -51,9 +51,9 @@ def build(replacements):
     trie_values = {"": _REPLACED}
     for character, replacement in replacements.items():
         if replacement not in trie_values:
-            encoded = replacement.encode()
-            trie_values[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
-            pool += encoded
+            content = replacement.encode()
+            trie_values[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(content)
+            pool += content
         values[character.encode()] = trie_values[replacement]
     zero_value = values.pop(b"\0", 0)  # The trie cannot contain this key.
     for sequence in _ill_formed_sequences():

@@ -3,8 +3,8 @@
 Its words, IDs, and spans are those of BertTokenizer. The kernels of BertTokenizer process many
 texts at a time; this one processes one text and is ready immediately. It applies the rules of
 `BasicTokenizer` in the original's tokenization.py, once per distinct string between spaces, and
-texts have few of these; tests compare the results with the graph. `pack` is `model_inputs.pack` for
-one row.
+texts have few of these; tests compare the results with the graph. `join_ids` is
+`model_inputs.join_texts` for one row.
 """
 
 import bisect
@@ -132,7 +132,7 @@ class PlainTokenizer:
         )
         self._lower_case = bool(lower_case)
         self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
-        self._longest = max(map(len, vocabulary))
+        self._max_entry_length = max(map(len, vocabulary))
         self._ids_of_chunk = functools.lru_cache(CACHED_IDS)(self._tokenize_chunk)
         contents = index_contents(added_tokens, self._normalize_to_find)
         self._in_text = TokenFinder(contents[False], is_word_character)
@@ -300,7 +300,7 @@ class PlainTokenizer:
         start = 0
         while start < len(word):
             prefix = SUFFIX_INDICATOR if start else ""
-            for end in range(min(len(word), start + self._longest), start, -1):
+            for end in range(min(len(word), start + self._max_entry_length), start, -1):
                 id_ = self._ids.get(prefix + word[start:end])
                 if id_ is not None:
                     break
@@ -325,8 +325,8 @@ class Row(NamedTuple):
     was_cut: bool  # Whether tokens were truncated.
 
 
-def pack(tokenizer, first, second, max_seq_length):
-    """Packs lists of IDs into a Row, truncated as in BertTokenizer.encode.
+def join_ids(tokenizer, first, second, max_seq_length):
+    """Joins lists of IDs as a Row, truncated as in BertTokenizer.encode.
 
     `second` is None for a single text.
     """
@@ -349,21 +349,21 @@ def pack(tokenizer, first, second, max_seq_length):
     return Row(ids, segments, keep_first + keep_second < len(first) + len(second or ()))
 
 
-def pack_texts(tokenizer, max_seq_length, texts, others=None, tokenize=None):
-    """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`.
+def join_rows(tokenizer, max_seq_length, texts, others=None, tokenize=None):
+    """Joins lists of str, with `others` for pairs, into a list of Row; see `join_ids`.
 
     `tokenize` is a function of a str that returns a list of int; defaults to `tokenizer.ids`.
     """
     tokenize = tokenize or tokenizer.ids
     if others is None:
-        return [pack(tokenizer, tokenize(text), None, max_seq_length) for text in texts]
+        return [join_ids(tokenizer, tokenize(text), None, max_seq_length) for text in texts]
     return [
-        pack(tokenizer, tokenize(text), tokenize(other), max_seq_length)
+        join_ids(tokenizer, tokenize(text), tokenize(other), max_seq_length)
         for text, other in zip(texts, others, strict=True)
     ]
 
 
-def split_words(lengths, room):
+def list_word_windows(lengths, room):
     """Divides the words of a text into windows that are as full as possible, without overlaps.
 
     Args:

@@ -8,7 +8,7 @@ load, and first run it.
 Below them are conversions of byte and character offsets in a batch of texts. Positions in rows of a
 ragged batch are made comparable across rows by concatenating the rows.
 
-Legend: B rows or texts, (N) a ragged dimension.
+Legend: B batch of rows or texts, (N) a ragged dimension.
 """
 
 import tensorflow as tf
@@ -19,7 +19,7 @@ _ROW_SHIFT = 32  # Texts are shorter than 2^32 bytes.
 _WELL_FORMED = r"[\x{0}-\x{d7ff}\x{e000}-\x{10ffff}]*"
 
 
-def take(values, begins, lengths):
+def take_slices(values, begins, lengths):
     """Extracts rows of values [V]: int64 [B] starts and lengths -> RaggedTensor [B, (lengths)]."""
     indices = tf.ragged.range(begins, begins + lengths)
     return indices.with_values(tf.gather(values, indices.values))
@@ -44,7 +44,7 @@ def concatenate_rows(*parts):
     # The beginnings and lengths are [B, parts].
     begins = tf.stack([part.row_starts() for part in parts], 1) + tf.cumsum(sizes, exclusive=True)
     lengths = tf.stack([part.row_lengths() for part in parts], 1)
-    values = take(
+    values = take_slices(
         tf.concat([part.values for part in parts], 0),
         tf.reshape(begins, [-1]),
         tf.reshape(lengths, [-1]),
@@ -65,7 +65,7 @@ def replace_rows(old, new, numbers):
         old.row_starts(), indices, new.row_starts() + tf.size(old.values, tf.int64)
     )
     lengths = tf.tensor_scatter_nd_update(old.row_lengths(), indices, new.row_lengths())
-    return take(tf.concat([old.values, new.values], 0), begins, lengths)
+    return take_slices(tf.concat([old.values, new.values], 0), begins, lengths)
 
 
 def select(rows, is_kept):

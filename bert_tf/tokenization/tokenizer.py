@@ -1,10 +1,10 @@
 """The tokenizer, which converts texts to the original's WordPiece IDs and back.
 
 It runs in C++ and inside a SavedModel. It follows `FullTokenizer` of google-research/bert's
-tokenization.py and the packing of its `convert_single_example`, and uses the tables of Unicode 14.0
+tokenization.py and the rows of its `convert_single_example`, and uses the tables of Unicode 14.0
 on every Python.
 
-Legend: B texts, S sequence, (tokens) a ragged dimension.
+Legend: B batch of texts, S sequence, (tokens) a ragged dimension.
 """
 
 from typing import NamedTuple
@@ -182,11 +182,11 @@ class BertTokenizer(tf.Module):
         )
 
     def encode(self, text_a, text_b=None, max_seq_length=128):
-        """Packs one or two texts per row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
+        """Joins one or two texts per row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
 
         Rows are truncated or padded to one length. Pairs that are too long lose tokens from the end
         of the longer text, or of b if both are equally long (the original's `_truncate_seq_pair`).
-        A row whose b has no tokens is packed as a single text.
+        A row whose b has no tokens is the same as a single text.
 
         Args:
           text_a: string [B].
@@ -208,7 +208,7 @@ class BertTokenizer(tf.Module):
                 max_seq_length,
             )
         second = None if text_b is None else self.tokenize(text_b)
-        features, _ = model_inputs.pack(
+        features, _ = model_inputs.join_texts(
             self, self.tokenize(text_a), second, max_seq_length=max_seq_length, static_length=True
         )
         return features

@@ -193,10 +193,10 @@ def is_word_character(character):
     of Unicode 14.0.
     """
     code_point = ord(character)
-    kind = category(character)
+    general_category = category(character)
     return (
-        kind[0] in "LM"
-        or kind in ("Nd", "Nl", "Pc")
+        general_category[0] in "LM"
+        or general_category in ("Nd", "Nl", "Pc")
         or character in _JOINERS
         or any(first <= code_point <= last for first, last in _ALPHABETIC_SYMBOLS)
     )
@@ -292,7 +292,7 @@ def sigma_context():
 def group_sorted_marks():
     """Returns characters with a canonical combining class that remain after Mn marks are dropped.
 
-    NFD sorts neighboring marks by class. If at most one kind remains, the order does not matter;
+    NFD sorts neighboring marks by class. If at most one class remains, the order does not matter;
     these few can remain in the wrong order.
 
     Returns:

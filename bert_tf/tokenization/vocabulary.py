@@ -11,6 +11,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 
 UNKNOWN = "[UNK]"
+VOCABULARY_NAME = "vocab.txt"
 SPECIAL_PIECES = ("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]")
 SUFFIX_INDICATOR = "##"
 
@@ -130,23 +131,23 @@ def _read_piece(line, location):
     return piece
 
 
-def check_casing(lower_case, checkpoint):
+def check_casing(lower_case, path):
     """Rejects a casing that contradicts the name of a checkpoint.
 
     This is the original's `validate_case_matches_checkpoint`.
 
     Args:
       lower_case: bool. Casing of the tokenizer.
-      checkpoint: Path of a checkpoint file or its directory, or None. Only directories with the
+      path: Path of a checkpoint file or its directory, or None. Only directories with the
         names of Google's releases, such as `uncased_L-12_H-768_A-12`, imply a casing.
 
     Raises:
       InputError: If they contradict, with the casing of the checkpoint.
     """
-    folder, expected = find_published_casing(checkpoint)
+    folder, expected = find_published_casing(path)
     if folder and expected != bool(lower_case):
         raise InputError(
-            f"conflicts with {checkpoint}: {folder} was trained on "
+            f"conflicts with {path}: {folder} was trained on "
             f"{'lowercased' if expected else 'cased'} text; set `do_lower_case`={expected}, or "
             "rename the directory if its name is wrong",
             "do_lower_case",
@@ -154,12 +155,12 @@ def check_casing(lower_case, checkpoint):
         )
 
 
-def find_published_casing(checkpoint):
+def find_published_casing(path):
     """Returns the directory named like one of Google's releases, and whether this is lowercased.
 
     Returns (None, None) for any other checkpoint. See `check_casing` for the argument.
     """
-    for folder in reversed(re.split(r"[/\\]", checkpoint or "")[-2:]):
+    for folder in reversed(re.split(r"[/\\]", path or "")[-2:]):
         published = _PUBLISHED_MODEL.fullmatch(folder)
         if published:
             return folder, published[1] not in _CASED_MODELS

@@ -84,7 +84,7 @@ def read_sentences(path, token_column=0, label_column=None):
         and the line if applicable.
     """
     decoder = files.LineDecoder()
-    rows = list(read_rows(path, decoder))
+    rows = list(read_conll_rows(path, decoder))
     if is_treebank(path):
         sentences = [words for block in group_rows(rows) if (words := select_words(path, block))]
         documents = None
@@ -114,11 +114,11 @@ def is_treebank(path):
     return path.endswith(TREEBANK_SUFFIX)
 
 
-def read_rows(path, decoder):
+def read_conll_rows(path, decoder):
     """Yields the rows of a file, without line ends and without spaces around space-separated rows.
 
     Files in the formats of `word_records` become rows with a word and its label. For arguments, see
-    `contents.read_lines`.
+    `contents.read_table_lines`.
     """
     with contents.open_content(path) as content:
         converted = None if is_treebank(path) else word_records.find_rows(path, content, decoder)
@@ -228,7 +228,7 @@ def find_label_names(sentences):
     return tuple(names)
 
 
-def write_predictions(path, sentences, labels, column=None):
+def write_tags(path, sentences, labels, column=None):
     """Writes all rows of a file with the predicted labels.
 
     Args:

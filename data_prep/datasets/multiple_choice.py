@@ -42,8 +42,8 @@ def read_swag(path, has_labels=True):
     decoder = files.LineDecoder()
     rows = tables.read_rows(path, decoder)
     header = next(rows, (1, []))[1]
-    first = tables.find_position("sent1", header, path)
-    second = tables.find_position("sent2", header, path)
+    first = tables.find_column("sent1", header, path)
+    second = tables.find_column("sent2", header, path)
     endings = []
     while (name := f"ending{len(endings)}") in header:
         endings.append(header.index(name))
@@ -53,7 +53,7 @@ def read_swag(path, has_labels=True):
             f"{tables.list_names(header)}"
         )
     answers = (
-        tables.find_position("label", header, path) if has_labels and "label" in header else None
+        tables.find_column("label", header, path) if has_labels and "label" in header else None
     )
     cells = tables.CellReader(path)
     guids = []
@@ -154,10 +154,10 @@ def _find_race_files(path):
 
 def _read_article(path):
     """Reads the object in a RACE file, and checks it up to the lengths of its lists."""
-    article = tables.read_json(path)
-    kinds = {"article": str, "questions": list, "options": list}
+    article = tables.read_json_table(path)
+    types = {"article": str, "questions": list, "options": list}
     if not isinstance(article, dict) or not all(
-        isinstance(article.get(key), kind) for key, kind in kinds.items()
+        isinstance(article.get(key), each) for key, each in types.items()
     ):
         raise InputError(
             f"{path}: must be an object with the keys article (a string), questions, and options "

@@ -125,7 +125,7 @@ def choose_development_rows(labels, fraction):
     return is_chosen
 
 
-def describe(dataset, examples):
+def describe_columns(dataset, examples):
     """Returns a summary of the rows, the columns, and the labels of a Dataset of one file."""
     layout = dataset.first_split
     names = [layout.text_a]

@@ -110,15 +110,15 @@ def _create_glue(name, labels, train, test, *, dev_file="dev.tsv", test_file="te
     )
 
 
-def _create_mnli(name, kind):
+def _create_mnli(name, version):
     texts = {"text_a": 8, "text_b": 9, "index": 0}
     return _create_glue(
         name,
         NLI_LABELS,
         {**texts, "label": -1},
         texts,
-        dev_file=f"dev_{kind}.tsv",
-        test_file=f"test_{kind}.tsv",
+        dev_file=f"dev_{version}.tsv",
+        test_file=f"test_{version}.tsv",
     )
 
 

@@ -26,7 +26,7 @@ class LabelReader:
 
     Args:
       dataset: Dataset.
-      allow_unknown: See `read_examples`.
+      allow_unknown: See `read_split`.
 
     Attributes:
       num_unknown: int. Number of rows with a label that the dataset does not have, after
@@ -133,7 +133,7 @@ def select_examples(examples, rows):
     )
 
 
-def read_examples(dataset, data_dir, split, allow_unknown=False):
+def read_split(dataset, data_dir, split, allow_unknown=False):
     """Reads one split of a dataset.
 
     Does not read the labels of the split "test", since they can be placeholders.
@@ -251,7 +251,7 @@ def _find_positions(columns, header, path, options):
     """Returns the positions of columns, which are names, positions, or None."""
     try:
         return [
-            tables.find_position(column, header, path) if isinstance(column, str) else column
+            tables.find_column(column, header, path) if isinstance(column, str) else column
             for column in columns
         ]
     except InputError as error:

@@ -11,7 +11,7 @@ from data_prep import tables
 # The original BERT splits contexts only at these characters. U+202F is its narrow no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
 
-_KINDS = {
+_TYPE_NAMES = {
     list: "a list",
     str: "a string",
     int: "an integer",
@@ -121,7 +121,7 @@ def _read_questions(path):
     if is_row_file(path):
         yield from _read_question_rows(path)
         return
-    content = tables.read_json(path)
+    content = tables.read_json_table(path)
     for article_index, article in enumerate(_get_field(content, "data", list, path)):
         in_article = f"{path}: data[{article_index}]"
         for paragraph_index, paragraph in enumerate(
@@ -141,13 +141,13 @@ def is_row_file(path):
     """Returns whether a file has a row per question, as `datasets` and pandas write SQuAD."""
     if not tables.has_records(path):
         return False
-    _, first = next(tables.read_records(path), (0, {}))
+    _, first = next(tables.read_table_records(path), (0, {}))
     return bool(first) and "data" not in first
 
 
 def _read_question_rows(path):
     """Yields (row in the file, context, question as a dict) of a file with a row per question."""
-    for number, row in tables.read_records(path):
+    for number, row in tables.read_table_records(path):
         where = f"{path}:{number}"
         answers = row.get("answers")
         question = {name: row.get(name) for name in ("id", "question")}
@@ -168,10 +168,10 @@ def _read_question_rows(path):
         yield where, _get_field(row, "context", str, where), question
 
 
-def _get_field(mapping, name, kind, where):
+def _get_field(mapping, name, json_type, where):
     value = mapping.get(name) if isinstance(mapping, dict) else None
-    if not isinstance(value, kind):
-        raise InputError(f"{where}: requires {name!r}, {_KINDS[kind]}, as in SQuAD files")
+    if not isinstance(value, json_type):
+        raise InputError(f"{where}: requires {name!r}, {_TYPE_NAMES[json_type]}, as in SQuAD files")
     return value
 
 

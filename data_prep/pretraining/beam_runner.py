@@ -233,12 +233,12 @@ def _reraise_worker_errors():
         yield
     except Exception as error:
         message = "".join(traceback.format_exception_only(error))
-        for kind in (InputError, OSError):
+        for error_class in (InputError, OSError):
             match = re.search(
-                rf"^([\w.]+\.)?{kind.__name__}: (?P<message>.*?)(?: \[while running .*)?$",
+                rf"^([\w.]+\.)?{error_class.__name__}: (?P<message>.*?)(?: \[while running .*)?$",
                 message,
                 re.MULTILINE,
             )
             if match:
-                raise kind(match["message"]) from error
+                raise error_class(match["message"]) from error
         raise

@@ -5,7 +5,7 @@ import dataclasses
 from bert_tf.cli import roles
 from bert_tf.cli.model_settings import CasingSettings
 from bert_tf.cli.rules import Required
-from bert_tf.cli.settings import LARGEST_SEED, adapt, setting
+from bert_tf.cli.settings import MAX_SEED, adapt, setting
 from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
 from data_prep.pretraining.recipes import RECIPES
@@ -55,13 +55,13 @@ class JobSettings(TextSettings):
         "Seed of all random numbers, any 64-bit integer. The same seed and input create the same "
         "records. For a single shard, a negative seed creates the same records as its absolute "
         "value, as with Python's random.Random.",
-        most=LARGEST_SEED,
+        max_magnitude=MAX_SEED,
     )
     num_output_shards: int = setting(
         1,
         "Number of shards of about equal size, each from consecutive documents. Random next "
         "sentences come from the same shard.",
-        lower=1,
+        min_value=1,
         changeable=None,
     )
     max_shard_mb: float = setting(
@@ -69,7 +69,7 @@ class JobSettings(TextSettings):
         "Maximum text per shard in MB, not counting the rest of its last document; a larger text "
         "results in more shards. A process that creates shards requires 0.85 GB plus, with a "
         "dupe_factor of 10, five times this. 0 for no limit, with the complete text in memory.",
-        lower=0,
+        min_value=0,
         changeable=None,
     )
     num_workers: int | None = setting(
@@ -77,7 +77,7 @@ class JobSettings(TextSettings):
         "Number of processes that create shards, with `runner` local or direct; at most one per "
         "shard. Defaults to one per core, and fewer for a small text. The output does not depend "
         "on it.",
-        lower=1,
+        min_value=1,
         changeable=None,
     )
     verify: bool = setting(

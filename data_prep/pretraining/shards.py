@@ -37,14 +37,14 @@ class Shard:
       text: Tuple of parts.FileRange. Its part of the text. Random next sentences come only from
         this part.
       files: Tuple of paths of TFRecord files. Records are written to them in turn.
-      run: str. Identifies the settings and inputs of the run.
+      run_id: str. Identifies the settings and inputs of the run.
     """
 
     number: int
     of: int
     text: tuple
     files: tuple
-    run: str
+    run_id: str
 
     @property
     def num_bytes(self):
@@ -165,7 +165,7 @@ def create_shard(shard, settings):
     """
     casing = settings.casing
     tokenizer, vocabulary = load_tokenizer(
-        settings.vocab_file, casing.do_lower_case, casing.strip_accents, shard.run
+        settings.vocab_file, casing.do_lower_case, casing.strip_accents, shard.run_id
     )
     corpus = tokenize(parts.read_part(shard.text), tokenizer)
     check_documents(corpus.num_documents, shard, settings)
@@ -175,22 +175,22 @@ def create_shard(shard, settings):
         vocabulary,
         create_random_state(shard.seed(settings.random_seed)),
     )
-    written = write_records(corpus, instances, settings.instances, vocabulary, shard.files)
+    written = write_instances(corpus, instances, settings.instances, vocabulary, shard.files)
     counts = count(corpus, instances, settings.instances, tokenizer.unk_id)
     with new_file(shard.files[0] + FINISHED_SUFFIX) as file:
-        content = {"run": shard.run, "files": written, "counts": dataclasses.asdict(counts)}
+        content = {"run": shard.run_id, "files": written, "counts": dataclasses.asdict(counts)}
         file.write(json.dumps(content, indent=2) + "\n")
     return counts
 
 
 @functools.lru_cache(maxsize=1)
-def load_tokenizer(vocab_file, lower_case, strip_accents, run):
+def load_tokenizer(vocab_file, lower_case, strip_accents, run_id):
     """Loads a BertTokenizer and its masking.Vocabulary; the first call also imports TensorFlow.
 
     Args:
       vocab_file, lower_case, strip_accents: See BertTokenizer.
-      run: Shard.run. Each run in a process reads the file once; its contents may change between
-        runs.
+      run_id: Shard.run_id. Each run in a process reads the file once; its contents may
+        change between runs.
     """
     from bert_tf.tokenization import BertTokenizer, read_added_tokens
 
@@ -200,8 +200,8 @@ def load_tokenizer(vocab_file, lower_case, strip_accents, run):
 
 def check_documents(num_documents, shard, settings):
     """Raises InputError if the text of a shard has fewer documents than the objective requires."""
-    fewest = settings.instances.objective_spec.fewest_documents
-    if num_documents >= fewest:
+    min_documents = settings.instances.objective_spec.min_documents
+    if num_documents >= min_documents:
         return
     requirement = (
         "random next sentences require at least two documents; only blank lines separate "
@@ -209,7 +209,7 @@ def check_documents(num_documents, shard, settings):
     )
     if shard.of > 1:
         documents = ("no document", "one document")[num_documents]
-        reason = f"{requirement}; " if fewest > 1 else ""
+        reason = f"{requirement}; " if min_documents > 1 else ""
         raise InputError(
             f"shard {shard.number + 1} of {shard.of}, from byte {shard.text[0].start:,} of "
             f"{shard.text[0].path}, would contain {documents}; {reason}{parts.FEWER_SHARDS}"
@@ -219,7 +219,7 @@ def check_documents(num_documents, shard, settings):
     raise InputError(f"only one document in {settings.input_file}; {requirement}")
 
 
-def write_records(corpus, instances, settings, vocabulary, paths):
+def write_instances(corpus, instances, settings, vocabulary, paths):
     """Writes all records in order, each to the next of the files in turn.
 
     Returns:
@@ -283,7 +283,7 @@ def read_finished(shard, verify=False):
         return None
     try:
         content = read_json_object(path)
-        is_complete = content["run"] == shard.run and all(
+        is_complete = content["run"] == shard.run_id and all(
             _is_unchanged(path, entry["bytes"], entry["sha256"] if verify else None)
             for path, entry in zip(shard.files, content["files"], strict=True)
         )

@@ -52,18 +52,18 @@ def _read(path):
     For a file that does not describe a run, returns `(None, set())`.
     """
     try:
-        run = read_json_object(path)
-        count = run["num_output_shards"]
+        content = read_json_object(path)
+        count = content["num_output_shards"]
         vocabulary = RecordVocabulary(
             path,
-            run[CHANGEABLE]["vocab_file"],
-            run["vocab_file"]["contents"],
-            run["do_lower_case"],
-            run["strip_accents"],
+            content[CHANGEABLE]["vocab_file"],
+            content["vocab_file"]["contents"],
+            content["do_lower_case"],
+            content["strip_accents"],
         )
         record_files = {
             shard_file(name, number, count)
-            for name in run["output_file"].split(",")
+            for name in content["output_file"].split(",")
             for number in range(count)
         }
         return vocabulary, record_files

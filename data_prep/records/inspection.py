@@ -80,21 +80,21 @@ class _Layout:
         )
         self._is_packed = "positions" in features
         has_masks = "masked_lm_positions" in features
-        most_packed = int(self._is_packed)
+        max_packed = int(self._is_packed)
         if self._is_packed and self._label:
-            most_packed = len(features[f"{self._label}_labels"].int64_list.value)
+            max_packed = len(features[f"{self._label}_labels"].int64_list.value)
         expected = schema.pretraining_features(
-            length, predictions, sentence_label=self._label, most_packed=most_packed
+            length, predictions, sentence_label=self._label, max_packed=max_packed
         )
         if not has_masks:
             expected = schema.unmasked_pretraining_features(
-                length, sentence_label=self._label, most_packed=most_packed
+                length, sentence_label=self._label, max_packed=max_packed
             )
-        kinds = ["" if has_masks else "unmasked ", "packed " if self._is_packed else ""]
-        self._kind = f"{''.join(kinds)}pre-training records"
+        properties = ["" if has_masks else "unmasked ", "packed " if self._is_packed else ""]
+        self._description = f"{''.join(properties)}pre-training records"
         if "label_ids" in features:
             expected = schema.classification_features(length)
-            self._kind = "classification records"
+            self._description = "classification records"
         self._lengths = {feature.name: feature.length for feature in expected}
         self._floats = {feature.name for feature in expected if feature.is_float}
         if self._lengths.keys() != set(features):
@@ -136,16 +136,16 @@ class _Layout:
         for name, numbers in values.items():
             if name != "label_ids" and min(numbers, default=0) < 0:
                 raise InputError(f"{where}: {name} contains {min(numbers)}; must not be negative")
-        limits = {"masked_lm_positions": (self._lengths["input_ids"], "the length of the record")}
+        bounds = {"masked_lm_positions": (self._lengths["input_ids"], "the length of the record")}
         if vocabulary:
             advice = "set the vocabulary that the records were created with"
-            limit = (len(vocabulary), f"the size of `vocab_file`; {advice}")
-            limits |= {"input_ids": limit, "masked_lm_ids": limit}
-        for name, (limit, meaning) in limits.items():
+            bound = (len(vocabulary), f"the size of `vocab_file`; {advice}")
+            bounds |= {"input_ids": bound, "masked_lm_ids": bound}
+        for name, (bound, meaning) in bounds.items():
             largest = max(values.get(name, ()), default=0)
-            if largest >= limit:
+            if largest >= bound:
                 raise InputError(
-                    f"{where}: {name} contains {largest}; must be less than {limit:,}, {meaning}"
+                    f"{where}: {name} contains {largest}; must be less than {bound:,}, {meaning}"
                 )
         return values
 
@@ -180,7 +180,7 @@ class _Layout:
             statistics.append(
                 "labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels)
             )
-        return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(statistics)}"
+        return f"{sums['records']:,} {self._description}, {sizes}: {', '.join(statistics)}"
 
     def describe(self, values):
         """Returns a one-line description of a record."""

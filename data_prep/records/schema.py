@@ -24,7 +24,7 @@ class Feature:
 
 
 def pretraining_features(
-    max_seq_length, max_predictions_per_seq, *, sentence_label="next_sentence", most_packed=0
+    max_seq_length, max_predictions_per_seq, *, sentence_label="next_sentence", max_packed=0
 ):
     """Returns the features of a pre-training record, a tuple of Feature.
 
@@ -34,7 +34,7 @@ def pretraining_features(
       max_seq_length, max_predictions_per_seq: int. S and P.
       sentence_label: str. Name prefix of the features that label a sequence. If None, there is no
         label.
-      most_packed: int. Maximum number of sequences per packed record, K; 0 for one sequence each.
+      max_packed: int. Maximum number of sequences per packed record, K; 0 for one sequence each.
         In packed records, "input_mask" has the 1-based sequence number of each ID, and "positions"
         its position in the sequence. The label has "..._positions" of each [CLS], and
         "..._weights", 0 for absent sequences (MLPerf's packed format).
@@ -44,25 +44,25 @@ def pretraining_features(
         Feature("input_mask", max_seq_length),
         Feature("segment_ids", max_seq_length),
     ]
-    if most_packed:
+    if max_packed:
         features.append(Feature("positions", max_seq_length))
     features += [
         Feature("masked_lm_positions", max_predictions_per_seq),
         Feature("masked_lm_ids", max_predictions_per_seq),
         Feature("masked_lm_weights", max_predictions_per_seq, is_float=True),
     ]
-    if sentence_label and most_packed:
+    if sentence_label and max_packed:
         features += [
-            Feature(f"{sentence_label}_positions", most_packed),
-            Feature(f"{sentence_label}_labels", most_packed),
-            Feature(f"{sentence_label}_weights", most_packed, is_float=True),
+            Feature(f"{sentence_label}_positions", max_packed),
+            Feature(f"{sentence_label}_labels", max_packed),
+            Feature(f"{sentence_label}_weights", max_packed, is_float=True),
         ]
     elif sentence_label:
         features.append(Feature(f"{sentence_label}_labels", 1))
     return tuple(features)
 
 
-def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_sentence", most_packed=0):
+def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_sentence", max_packed=0):
     """Returns the features of a record for dynamic masking, without those of masks.
 
     See `pretraining_features`. Whole-word masking also needs to know which IDs continue a word
@@ -70,7 +70,7 @@ def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_senten
     not in the records.
     """
     features = pretraining_features(
-        max_seq_length, 0, sentence_label=sentence_label, most_packed=most_packed
+        max_seq_length, 0, sentence_label=sentence_label, max_packed=max_packed
     )
     return tuple(feature for feature in features if not feature.name.startswith("masked_lm_"))
 

@@ -21,10 +21,14 @@ class InspectionSettings(Settings):
     vocab_file: str | None = setting(
         None, "Vocabulary that the records were created with.", role=roles.INPUT_FILE
     )
-    num_records: int = setting(3, "Number of records of each file to print.", lower=0)
+    num_records: int = setting(3, "Number of records of each file to print.", min_value=0)
     max_seq_length: int | None = setting(
-        None, "Required value of the records. Defaults to the value of the first record.", lower=1
+        None,
+        "Required value of the records. Defaults to the value of the first record.",
+        min_value=1,
     )
     max_predictions_per_seq: int | None = setting(
-        None, "Required value of the records. Defaults to the value of the first record.", lower=1
+        None,
+        "Required value of the records. Defaults to the value of the first record.",
+        min_value=1,
     )

@@ -57,8 +57,8 @@ def read_paragraphs(lines, text_format, path, decoder):
     """
     position = 0
     header = ""  # The line with <doc ...>, until the first paragraph.
-    for encoded in lines:
-        line = decoder(encoded, is_first=not position)
+    for content in lines:
+        line = decoder(content, is_first=not position)
         paragraphs = [line]
         if text_format == "json":
             paragraphs = _read_json_line(line, position, path)
@@ -66,7 +66,7 @@ def read_paragraphs(lines, text_format, path, decoder):
             paragraphs, header = _read_doc_line(line.strip(), header)
         for paragraph in paragraphs:
             yield " ".join(paragraph.split())
-        position += len(encoded)
+        position += len(content)
     yield ""
 
 

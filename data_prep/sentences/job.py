@@ -60,7 +60,7 @@ def run(settings):
     """
     start = time.perf_counter()
     input_files = paths.expand_globs("input_file", settings.input_file)
-    output_files = check_outputs(settings, input_files)
+    output_files = check_output_files(settings, input_files)
     text_formats = [
         formats.detect_format(path) if settings.format == "auto" else settings.format
         for path in input_files
@@ -121,7 +121,7 @@ def _announce_counts(counts, seconds):
     )
 
 
-def check_outputs(settings, input_files):
+def check_output_files(settings, input_files):
     """Returns the paths of the files to write, a list.
 
     Raises:

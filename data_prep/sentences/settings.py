@@ -40,8 +40,8 @@ class SentenceSettings(TextSettings):
     num_output_shards: int = setting(
         1,
         "Number of files of about equal size, each with complete documents.",
-        lower=1,
-        upper=MAX_FILES,
+        min_value=1,
+        max_value=MAX_FILES,
     )
 
     def check(self):

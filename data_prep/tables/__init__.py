@@ -1,19 +1,19 @@
 """Reading of files of rows and lines: one reader for training, prediction, and extraction."""
 
 from data_prep.tables.cells import CellReader
-from data_prep.tables.contents import read_json, read_lines
+from data_prep.tables.contents import read_json_table, read_table_lines
 from data_prep.tables.rows import (
     DEFAULT,
     PUBLISHED,
     TableOptions,
     advise_columns,
     check_width,
-    find_position,
+    find_column,
     has_records,
     list_names,
     read_all_texts,
-    read_records,
     read_rows,
+    read_table_records,
 )
 
 __all__ = [
@@ -23,12 +23,12 @@ __all__ = [
     "TableOptions",
     "advise_columns",
     "check_width",
-    "find_position",
+    "find_column",
     "has_records",
     "list_names",
     "read_all_texts",
-    "read_json",
-    "read_lines",
-    "read_records",
+    "read_json_table",
     "read_rows",
+    "read_table_lines",
+    "read_table_records",
 ]

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep.binary_formats import PARQUET_START, check_is_text_format
-from data_prep.reading import add_path_to_errors
+from data_prep.reading import GZIP_START, add_path_to_errors
 
 STANDARD_INPUT = "-"
-GZIP_START = b"\x1f\x8b"
 SAMPLE_BYTES = 1 << 20  # Read first, to find the format of a file.
 
 
@@ -86,7 +85,7 @@ def open_content(path):
         yield Content(file, sample, path != STANDARD_INPUT and len(sample) < SAMPLE_BYTES)
 
 
-def read_lines(path, decoder):
+def read_table_lines(path, decoder):
     """Yields the lines of a file with their ends.
 
     Lines end only at \\n: texts may contain other line ends of Python.
@@ -103,7 +102,7 @@ def read_lines(path, decoder):
         yield from decoder.lines(content.file, path)
 
 
-def read_json(path):
+def read_json_table(path):
     """Reads the value of a JSON file, which can be compressed with gzip.
 
     Raises InputError with the path if it is not JSON.

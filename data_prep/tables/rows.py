@@ -86,7 +86,7 @@ def read_delimited_rows(path, content, decoder, options=DEFAULT, notes=None):
     yield from _add_header(_skip_empty_rows(rows, len(options.columns)), path, options.columns)
 
 
-def read_records(path, decoder=None):
+def read_table_records(path, decoder=None):
     """Yields (number, dict) of JSON lines, a JSON array, or Parquet. See `read_rows`.
 
     Raises:
@@ -104,7 +104,7 @@ def read_all_texts(path, decoder):
     """Yields the texts of a file: the strings of all keys of its records, or its lines.
 
     Args:
-      path: Path of the file, of any format of `read_lines` and `read_records`.
+      path: Path of the file, of any format of `read_table_lines` and `read_table_records`.
       decoder: bert_tf.files.LineDecoder.
 
     Raises:
@@ -169,7 +169,7 @@ def list_names(names):
     )
 
 
-def find_position(column, header, path):
+def find_column(column, header, path):
     """Returns the 0-based position of a column by its name in the header.
 
     Raises:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from bert_tf.cli.rules import Required
 from bert_tf.cli.settings import Settings, check_rules
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.notes import write_line
 
 # Rule of training data.
@@ -24,7 +25,6 @@ ALL_DATA = (
     "test_file",
     "predict_file",
 )
-ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +142,7 @@ class TaskData(abc.ABC):
           tokenizer: BertTokenizer.
 
         Returns:
-          Dict of ID_FEATURES, int32 [n, S] or [n, choices, S].
+          Dict of FEATURES, int32 [n, S] or [n, choices, S].
 
         Raises:
           InputError: If the file is invalid. The message names it.
@@ -151,7 +151,7 @@ class TaskData(abc.ABC):
         if not len(features["input_ids"]):
             raise InputError("contains no texts", "unlabeled_file", path)
         write_line(f"{path}: {len(features['input_ids']):,} unlabeled rows")
-        return {name: features[name] for name in ID_FEATURES}
+        return {name: features[name] for name in FEATURES}
 
     @abc.abstractmethod
     def _read_unlabeled(self, path, tokenizer):

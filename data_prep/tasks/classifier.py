@@ -61,8 +61,8 @@ class ClassifierFileSettings(TaskSettings):
     dev_fraction: float = setting(
         0.1,
         "With --data_file: fraction of the rows of each label for development.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
         rules=[Needs("data_file")],
     )
     data_dir: str | None = setting(
@@ -157,13 +157,13 @@ class ClassifierSettings(ColumnSettings, ClassifierFileSettings):
         "their logits, in training and in serving; 8, for example. The windows of a text are in "
         "memory together. For pairs, this applies to the second text. By default, texts are "
         "truncated, as in the original BERT.",
-        lower=1,
+        min_value=1,
     )
     window_stride: int | None = setting(
         None,
         "With --max_windows: tokens between the starts of two windows of a text. Defaults to half "
         "of --max_seq_length.",
-        lower=1,
+        min_value=1,
         rules=[Needs("max_windows")],
         rare=True,
     )
@@ -239,7 +239,7 @@ class ClassifierData(TaskData):
         settings = self.settings
         if not settings.data_file:
             allow_unknown = self.dataset.name == CUSTOM and split == "dev"
-            return reader.read_examples(self.dataset, settings.data_dir, split, allow_unknown)
+            return reader.read_split(self.dataset, settings.data_dir, split, allow_unknown)
         examples, is_dev = self._split_data_file
         rows = is_dev if split == "dev" else ~is_dev
         if not rows.any():
@@ -259,7 +259,7 @@ class ClassifierData(TaskData):
         """
         path = self.settings.data_file
         fraction = self.settings.dev_fraction
-        examples = reader.read_examples(
+        examples = reader.read_split(
             self.dataset, "", "train", allow_unknown=self.metadata is not None
         )
         if examples.num_garbled:
@@ -271,7 +271,7 @@ class ClassifierData(TaskData):
             )
         own_columns.print_notes(examples)
         is_dev = own_columns.choose_development_rows(examples.labels, fraction)
-        write_line(f"{path}: {own_columns.describe(self.dataset, examples)}")
+        write_line(f"{path}: {own_columns.describe_columns(self.dataset, examples)}")
         write_line(
             f"training on {np.count_nonzero(~is_dev):,} rows; {np.count_nonzero(is_dev):,} for "
             f"development (--dev_fraction={fraction:g})"

@@ -14,8 +14,9 @@ from bert_tf.cli.rules import Needs, NotWith, Required, any_of
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from data_prep.tasks import squad
-from data_prep.tasks.base import ID_FEATURES, TRAINS, TaskData, TaskSettings
+from data_prep.tasks.base import TRAINS, TaskData, TaskSettings
 
 SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's records.
 
@@ -47,16 +48,16 @@ class QuestionSettings(Settings):
     """
 
     doc_stride: int = setting(
-        128, "Tokens between the starts of two windows of a long context.", lower=1
+        128, "Tokens between the starts of two windows of a long context.", min_value=1
     )
     max_query_length: int = setting(
         64,
         "Maximum length of a question in tokens; longer questions are truncated. Less than "
         "--max_seq_length - 3.",
-        lower=1,
+        min_value=1,
     )
     max_answer_length: int = setting(
-        30, "Maximum length of an answer in tokens.", lower=1, changeable=True
+        30, "Maximum length of an answer in tokens.", min_value=1, changeable=True
     )
     version_2_with_negative: bool = setting(
         False, "Allow questions without an answer, as in SQuAD 2.0; their answer is ''."
@@ -81,7 +82,7 @@ class SpanLabelerSettings(QuestionSettings, SquadFileSettings):
         20,
         "Number of starts and ends to try in each window, and of answers per question in "
         "nbest_predictions.json.",
-        lower=1,
+        min_value=1,
         changeable=True,
         rare=True,
     )
@@ -154,7 +155,7 @@ class SpanLabelerData(TaskData):
     def create_arrays(self, windows):
         """Returns the features of a list of squad.WindowFeatures, as `read` does."""
         arrays = squad.create_arrays(windows)
-        return {name: arrays[name] for name in ID_FEATURES}
+        return {name: arrays[name] for name in FEATURES}
 
     def write_records(self, path, tokenizer):
         """Writes the windows of the training examples, shuffled; returns their number.
@@ -166,7 +167,7 @@ class SpanLabelerData(TaskData):
         examples = self.examples("train").copy()
         random.Random(SHUFFLE_SEED).shuffle(examples)
         windows = self._convert(examples, "train", tokenizer)
-        return squad.write_records(path, windows, self.max_seq_length, is_training=True)
+        return squad.write_window_records(path, windows, self.max_seq_length, is_training=True)
 
     def _convert(self, examples, split, tokenizer):
         """Yields the windows of examples of a split, and prints their number at the end.

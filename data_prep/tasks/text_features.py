@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from bert_tf import tokenization
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 
 ROWS_AT_A_TIME = 1024
 
@@ -32,7 +33,7 @@ class TextWindows(NamedTuple):
 def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
     """Converts texts to features, equal to those of the original BERT's `convert_single_example`.
 
-    Draws a progress bar on standard error.
+    Shows a progress bar on standard error.
 
     Args:
       text_a: List of n str.
@@ -49,19 +50,16 @@ def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
       InputError: See `check_length`.
     """
     check_length(text_b is not None, max_seq_length)
-    features = {
-        name: np.zeros([len(text_a), max_seq_length], np.int32)
-        for name in ("input_ids", "input_mask", "segment_ids")
-    }
+    features = {name: np.zeros([len(text_a), max_seq_length], np.int32) for name in FEATURES}
     lengths = np.zeros(len(text_a), np.int64)
     for rows in _iterate_batches(len(text_a)):
         first = tokenizer.tokenize(text_a[rows])
         second = None if text_b is None else tokenizer.tokenize(text_b[rows])
-        packed, _ = tokenization.pack(
+        joined, _ = tokenization.join_texts(
             tokenizer, first, second, max_seq_length=max_seq_length, static_length=True
         )
         for name, values in features.items():
-            values[rows] = packed[name]
+            values[rows] = joined[name]
         lengths[rows] = first.row_lengths()
         if second is not None:
             lengths[rows] += second.row_lengths()
@@ -90,7 +88,7 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
     was_cut = []
     for batch in _iterate_batches(len(text_a)):
         second = None if text_b is None else tokenizer.tokenize(text_b[batch])
-        packed = tokenization.pack_windows(
+        joined = tokenization.join_windows(
             tokenizer,
             tokenizer.tokenize(text_a[batch]),
             second,
@@ -99,9 +97,9 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
             max_windows=max_windows,
             static_length=True,
         )
-        parts.append({name: value.numpy() for name, value in packed.features.items()})
-        rows.append(batch.start + packed.rows.numpy())
-        was_cut.append(packed.was_cut.numpy())
+        parts.append({name: value.numpy() for name, value in joined.features.items()})
+        rows.append(batch.start + joined.rows.numpy())
+        was_cut.append(joined.was_cut.numpy())
     rows = np.concatenate(rows)
     counts = np.bincount(rows, minlength=len(text_a))
     # Number of each window in its text.
@@ -144,7 +142,7 @@ def describe_truncated(rows, lengths, is_pair, max_seq_length):
 
 
 def _iterate_batches(num_rows):
-    """Yields the slices of the rows of batches, and draws a progress bar."""
+    """Yields the slices of the rows of batches, and shows a progress bar."""
     with tqdm(total=num_rows, desc="tokenizing", unit="row") as progress:
         for start in range(0, num_rows, ROWS_AT_A_TIME):
             yield slice(start, start + ROWS_AT_A_TIME)

@@ -51,7 +51,7 @@ def _read_columns(path, is_pair, text_a_column, text_b_column):
     notes = []
     rows = tables.read_rows(path, decoder, notes=notes)
     _, header = next(rows)
-    positions = [tables.find_position(column, header, path) for column in columns]
+    positions = [tables.find_column(column, header, path) for column in columns]
     cells = tables.CellReader(path)
     texts = []
     for line, fields in rows:
@@ -66,7 +66,7 @@ def _read_columns(path, is_pair, text_a_column, text_b_column):
 def _read_lines(path, is_pair):
     """Returns the list of the list of texts of each line that is not empty."""
     decoder = LineDecoder()
-    lines = (line.rstrip("\r\n") for line in tables.read_lines(path, decoder))
+    lines = (line.rstrip("\r\n") for line in tables.read_table_lines(path, decoder))
     rows = [line.split("\t") for line in lines if line.strip()]
     decoder.tell(path)
     for number, row in enumerate(rows, 1):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from data_prep import tables
 from data_prep.datasets.conll import DOCUMENT_START
 
@@ -19,7 +20,7 @@ IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.
 UNKNOWN_WORD = -2  # Label ID of words with a label that training lacks: no loss, but misclassified.
 
 
-class Window(NamedTuple):
+class WordWindow(NamedTuple):
     """A range of words in a window, and the words of it that count, all numbered in a document.
 
     Attributes:
@@ -99,7 +100,7 @@ def _create_row(window, word_ids, labels):
     """Returns the IDs and the label IDs of the tokens of a window, two lists.
 
     Args:
-      window: Window.
+      window: WordWindow.
       word_ids: List of the token IDs of each word.
       labels: List of the label ID of each word.
     """
@@ -116,8 +117,7 @@ def _create_row(window, word_ids, labels):
 def _create_features(rows, tokenizer, max_seq_length):
     """Returns the features of rows of IDs and label IDs; see `convert_sentences_to_features`."""
     features = {
-        name: np.zeros([len(rows), max_seq_length], np.int32)
-        for name in ("input_ids", "input_mask", "segment_ids", "label_ids")
+        name: np.zeros([len(rows), max_seq_length], np.int32) for name in (*FEATURES, "label_ids")
     }
     features["label_ids"][:] = IGNORED
     for row, (row_ids, row_labels) in enumerate(rows):
@@ -149,7 +149,7 @@ def _find_documents(sentences):
 
 
 def _split_sentence(lengths, max_tokens):
-    """Splits a sentence into parts that are as full as possible, a list of Window.
+    """Splits a sentence into parts that are as full as possible, a list of WordWindow.
 
     For arguments, see `compute_windows`. All words of a part count.
     """
@@ -161,7 +161,7 @@ def _split_sentence(lengths, max_tokens):
             room = max_tokens
         room -= length
     bounds = itertools.pairwise([*starts, len(lengths)])
-    return [Window(start, stop, start, stop) for start, stop in bounds]
+    return [WordWindow(start, stop, start, stop) for start, stop in bounds]
 
 
 def compute_windows(lengths, max_tokens):
@@ -175,7 +175,7 @@ def compute_windows(lengths, max_tokens):
       max_tokens: int. Maximum number of tokens in a window.
 
     Returns:
-      List of Window. Each word counts once, in the order of the windows.
+      List of WordWindow. Each word counts once, in the order of the windows.
     """
     offsets = [0, *itertools.accumulate(lengths)]  # Start of each word, and end of the last one.
     num_words = len(lengths)
@@ -207,7 +207,7 @@ def compute_windows(lengths, max_tokens):
         for number in range(len(bounds))
     ]
     return [
-        Window(*bound, first, last)
+        WordWindow(*bound, first, last)
         for bound, (first, last) in zip(bounds, counted, strict=True)
         if first < last
     ]

@@ -53,7 +53,7 @@ class BlockCounts(NamedTuple):
 
 
 def count_words(paths, settings):
-    """Counts the words and characters of text files, and draws a progress bar on standard error.
+    """Counts the words and characters of text files, and shows a progress bar on standard error.
 
     Memory is bounded by MAX_DISTINCT_WORDS and by the blocks in flight, not by the size of the
     text. If the distinct words exceed the limit, the rarest are dropped until half the limit
@@ -92,21 +92,21 @@ def count_words(paths, settings):
     return WordCounts(dict(words), dict(characters), num_dropped, num_garbled)
 
 
-def _drop_rarest(words, limit):
-    """Drops the rarest words in place if there are over `limit`, until half of it remain.
+def _drop_rarest(words, max_words):
+    """Drops the rarest words in place if there are over `max_words`, until half of it remain.
 
     Args:
       words: Dict of word to number of occurrences, in the order of first occurrence. Ties keep the
         words seen first.
-      limit: int. Maximum number of words.
+      max_words: int. Maximum number of words.
 
     Returns:
       The number of occurrences dropped.
     """
-    if len(words) <= limit:
+    if len(words) <= max_words:
         return 0
     by_count = sorted(words, key=words.get, reverse=True)  # Stable: ties keep their order.
-    return sum(words.pop(word) for word in by_count[limit // 2 :])
+    return sum(words.pop(word) for word in by_count[max_words // 2 :])
 
 
 def _count_blocks(paths, settings):

@@ -45,7 +45,7 @@ def run(settings):
             f"{MAX_DISTINCT_WORDS:,} distinct words"
         )
     if initial:
-        announce(f"{settings.initial_vocab}: {learner.describe(initial, counts.words)}")
+        announce(f"{settings.initial_vocab}: {learner.describe_vocabulary(initial, counts.words)}")
         entries = learner.fill_unused(
             initial, counts.words, settings.min_count, settings.num_unused or 0
         )
@@ -59,7 +59,7 @@ def run(settings):
         )
     _write_vocabulary(settings.vocab_file, entries)
     announce(
-        f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; "
+        f"{settings.vocab_file}: {learner.describe_vocabulary(entries, counts.words)}; "
         f"{time.monotonic() - started:.1f} s"
     )
 

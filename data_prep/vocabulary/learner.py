@@ -40,7 +40,7 @@ def learn_vocabulary(counts, vocab_size, min_count=2, num_unused=99, show_progre
       vocab_size: int. Number of entries.
       min_count: int. Minimum number of occurrences of the words, tokens, and characters to include.
       num_unused: int. Number of [unusedN] entries.
-      show_progress: bool. Whether the learner draws a progress bar on standard error.
+      show_progress: bool. Whether the learner shows a progress bar on standard error.
 
     Returns:
       List of `vocab_size` distinct str.
@@ -113,7 +113,7 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     savings = {}
     for word, count in words.items():
         if count >= min_count and word not in known and len(word) <= MAX_TOKEN_CHARACTERS:
-            savings[word] = count * ((count_tokens(word, known) or len(word) + 1) - 1)
+            savings[word] = count * ((count_word_tokens(word, known) or len(word) + 1) - 1)
     chosen = sorted(savings, key=lambda word: (-savings[word], word))[: len(slots) - num_unused]
     filled = list(vocabulary)
     for slot, word in zip(slots, chosen, strict=False):
@@ -121,7 +121,7 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     return filled
 
 
-def count_tokens(word, vocabulary):
+def count_word_tokens(word, vocabulary):
     """Counts the tokens of a word with longest match first, 0 if it is [UNK].
 
     Args:
@@ -142,12 +142,12 @@ def count_tokens(word, vocabulary):
     return num_tokens
 
 
-def describe(vocabulary, words):
+def describe_vocabulary(vocabulary, words):
     """Returns a one-line summary of a vocabulary: tokens per counted word and fraction of [UNK]."""
     known = set(vocabulary)
     total = unknown = total_tokens = 0
     for word, count in words.items():
-        num_tokens = count_tokens(word, known)
+        num_tokens = count_word_tokens(word, known)
         total += count
         total_tokens += count * (num_tokens or 1)
         unknown += 0 if num_tokens else count
@@ -172,7 +172,7 @@ def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
     They are `num_tokens` in total, or as many as the words yield.
 
     The library's own WordPiece trainer numbers the continuations ("##e") in hash table order, which
-    differs from run to run, and breaks ties by these numbers. So this function encodes each entry
+    differs from run to run, and breaks ties by these numbers. So this function writes each entry
     of `characters` as one code point and learns plain byte-pair encoding, which sorts its alphabet.
     """
     entry_of_symbol = dict(zip(_create_symbols(len(characters)), characters, strict=True))
@@ -187,7 +187,7 @@ def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
         show_progress=show_progress,
         initial_alphabet=list(entry_of_symbol),
     )
-    tokenizer.train_from_iterator(_encode_words(learned_words, entry_of_symbol, scale), trainer)
+    tokenizer.train_from_iterator(_to_symbols(learned_words, entry_of_symbol, scale), trainer)
     learned = tokenizer.get_vocab()
     tokens = []
     for symbols in sorted(learned, key=learned.get):
@@ -220,10 +220,10 @@ def _create_symbols(number):
     return list(itertools.islice((symbol for symbol in symbols if not symbol.isspace()), number))
 
 
-def _encode_words(words, entry_of_symbol, scale):
+def _to_symbols(words, entry_of_symbol, scale):
     """Yields texts with each word once per occurrence, divided by `scale`.
 
-    The characters of words are encoded as the learner's symbols.
+    The characters of words are converted to the learner's symbols.
     """
     symbol_of_entry = {entry: symbol for symbol, entry in entry_of_symbol.items()}
     for word, count in words.items():

@@ -11,7 +11,7 @@ from data_prep.text_settings import TextSettings
 
 DEFAULT_VOCAB_SIZE = 30522  # The original BERT-Base, Uncased.
 DEFAULT_NUM_UNUSED = 99  # The original vocabularies have 99 before [UNK], so [UNK] has ID 100.
-MOST_ENTRIES = 10_000_000  # The largest published vocabularies have half a million entries.
+MAX_ENTRIES = 10_000_000  # The largest published vocabularies have half a million entries.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,22 +25,22 @@ class VocabularySettings(TextSettings):
         None,
         "Number of entries, the same as vocab_size of the model. Defaults to "
         f"{DEFAULT_VOCAB_SIZE}, or with `initial_vocab` to its size.",
-        lower=1,
-        most=MOST_ENTRIES,
+        min_value=1,
+        max_magnitude=MAX_ENTRIES,
     )
     casing: CasingSettings = dataclasses.field(default_factory=CasingSettings)
     min_count: int = setting(
         2,
         "Minimum count of words, tokens, and characters to learn; words with rarer characters "
         "are [UNK].",
-        lower=1,
+        min_value=1,
     )
     num_unused: int | None = setting(
         None,
         f"Number of [unusedN] entries, for later words. Defaults to {DEFAULT_NUM_UNUSED}. With "
         "`initial_vocab`, number of its [unusedN] entries to keep; defaults to 0.",
-        lower=0,
-        most=MOST_ENTRIES,
+        min_value=0,
+        max_magnitude=MAX_ENTRIES,
     )
     initial_vocab: str | None = setting(
         None,
@@ -49,7 +49,7 @@ class VocabularySettings(TextSettings):
         role=roles.INPUT_FILE,
     )
     num_workers: int | None = setting(
-        None, "Number of processes that count words. Defaults to one per core.", lower=1
+        None, "Number of processes that count words. Defaults to one per core.", min_value=1
     )
 
     def check(self):

@@ -3,8 +3,8 @@
 The averages follow sections 3.1 to 3.3 of Clark et al. 2019. The dependencies follow section 4.2:
 heads that attend from words to their syntactic heads, or back.
 
-Legend: B texts or sentences, N heads of a layer, K heads of all layers, S sequence, W words, M
-measures.
+Legend: B batch of texts or sentences, N heads of a layer, LN heads of all layers, S sequence, WO
+words, ME measures.
 """
 
 from typing import NamedTuple
@@ -108,7 +108,7 @@ def sum_measures(attention, tokens):
       tokens: Tokens of the batch.
 
     Returns:
-      float32 [N, M].
+      float32 [N, ME].
     """
     size = tf.shape(attention)[-1]
     first = tokens.first * tokens.in_pair
@@ -144,8 +144,8 @@ def sum_measures(attention, tokens):
     )
 
 
-def count_tokens(tokens):
-    """Computes the number of Tokens of a batch in each of MEASURES, float32 [M]."""
+def count_measured_tokens(tokens):
+    """Computes the number of Tokens of a batch in each of MEASURES, float32 [ME]."""
     every = tf.reduce_sum(tokens.real)
     neighbors = tf.reduce_sum(tokens.real[:, 1:])
     pairs = tf.reduce_sum(tokens.in_pair)
@@ -172,11 +172,11 @@ def word_attention(attention, words, num_words):
       num_words: int, W.
 
     Returns:
-      float32 [B, N, W, W].
+      float32 [B, N, WO, WO].
     """
-    member = tf.one_hot(words, num_words)  # [B, S, W]
-    lengths = tf.maximum(tf.reduce_sum(member, axis=1), 1.0)  # [B, W]
-    to_words = tf.matmul(attention, member[:, tf.newaxis])  # [B, N, S, W]
+    member = tf.one_hot(words, num_words)  # [B, S, WO]
+    lengths = tf.maximum(tf.reduce_sum(member, axis=1), 1.0)  # [B, WO]
+    to_words = tf.matmul(attention, member[:, tf.newaxis])  # [B, N, S, WO]
     return tf.matmul((member / lengths[:, tf.newaxis])[:, tf.newaxis], to_words, transpose_a=True)
 
 
@@ -184,13 +184,13 @@ def hits(attention, heads):
     """Compares each dependent's most attended other word with its head, and the other way around.
 
     Args:
-      attention: float32 [B, N, W, W] from `word_attention`.
-      heads: int32 [B, W]. Number of each word's head, -1 if it has none, and at padding.
+      attention: float32 [B, N, WO, WO] from `word_attention`.
+      heads: int32 [B, WO]. Number of each word's head, -1 if it has none, and at padding.
 
     Returns:
-      bool [2, B, N, W], by DIRECTIONS: whether they are equal; False without a head.
+      bool [2, B, N, WO], by DIRECTIONS: whether they are equal; False without a head.
     """
     others = tf.linalg.set_diag(attention, -tf.ones(tf.shape(attention)[:-1]))
-    most_from = tf.argmax(others, axis=-1, output_type=tf.int32)  # [B, N, W]
-    most_to = tf.argmax(others, axis=-2, output_type=tf.int32)
-    return tf.stack([most_from, most_to]) == heads[:, tf.newaxis]
+    strongest_from = tf.argmax(others, axis=-1, output_type=tf.int32)  # [B, N, WO]
+    strongest_to = tf.argmax(others, axis=-2, output_type=tf.int32)
+    return tf.stack([strongest_from, strongest_to]) == heads[:, tf.newaxis]

@@ -23,7 +23,7 @@ from run.finetuning.fine_tuned_model import FineTunedModel
 from run.training import plots
 from run.training.prediction import Predictor
 
-WINDOW = 512  # Number of texts to sort by length together.
+GROUP = 512  # Number of texts to sort by length together.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
 MAX_RELATIONS = 30  # Maximum number in a plot.
 COLUMNS = 4  # Columns of panels.
@@ -51,7 +51,7 @@ def run(settings):
     if settings.treebank:  # An error must not come after hours.
         names = dict.fromkeys(
             name
-            for sentence in reading.read_sentences(settings.treebank)
+            for sentence in reading.read_parsed_sentences(settings.treebank)
             for name in sentence.relations
         )
         dependencies = Dependencies(list(names), len(observer.heads))
@@ -77,14 +77,14 @@ def run(settings):
 
 
 def _read_texts(settings):
-    return reading.read_texts(settings.input_file, settings.treebank, settings.requests.options)
+    return reading.read_corpus(settings.input_file, settings.treebank, settings.requests.options)
 
 
 class _CorpusMeasures(NamedTuple):
     """Measures over all texts.
 
     Attributes:
-      means: float64 [K, M]. Means of all measures.
+      means: float64 [LN, ME]. Means of all measures.
       num_texts: int. Number of texts.
       num_cut: int. Number of truncated texts.
     """
@@ -104,16 +104,16 @@ def _measure_texts(observer, settings):
     sums = (0.0, 0.0)
     num_texts = 0
     num_cut = 0
-    for window in _read_windows(_read_texts(settings), "text"):
+    for group in _read_groups(_read_texts(settings), "text"):
         for features, was_cut in reading.text_batches(
-            observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
+            observer.tokenizer, group, observer.metadata.max_seq_length, settings.batch_size
         ):
             sums = [
                 total + value.numpy().astype(float)
                 for total, value in zip(sums, step(features), strict=True)
             ]
             num_cut += int(was_cut.sum())
-        num_texts += len(window)
+        num_texts += len(group)
     return _CorpusMeasures(compute_means(*sums), num_texts, num_cut)
 
 
@@ -132,18 +132,18 @@ def _add_sentences(dependencies, observer, settings):
 
     step = _trace(find_hits)
     num_sentences = num_read = 0
-    for window in _read_windows(reading.read_sentences(settings.treebank), "sentence"):
+    for group in _read_groups(reading.read_parsed_sentences(settings.treebank), "sentence"):
         for indices, features, words, heads in reading.sentence_batches(
-            observer.tokenizer, window, observer.metadata.max_seq_length, settings.batch_size
+            observer.tokenizer, group, observer.metadata.max_seq_length, settings.batch_size
         ):
             dependencies.add(
                 num_sentences + indices,
-                [window[index].relations for index in indices],
+                [group[index].relations for index in indices],
                 heads.numpy(),
                 step(features, words, heads).numpy(),
             )
             num_read += len(indices)
-        num_sentences += len(window)
+        num_sentences += len(group)
     return num_sentences, num_sentences - num_read
 
 
@@ -172,7 +172,7 @@ def _measure_curve(model, num_examples):
 
 
 def _score_orders(model, layer_of, orders):
-    """Returns the points of the curve. `layer_of`: int [K]; `orders`: dict of name -> int [K]."""
+    """Returns the points of the curve. `layer_of`: int [LN]; `orders`: dict of name -> int [LN]."""
     network = model.make_model()
     task = model.task
     counts = np.unique(np.linspace(0, len(layer_of), CURVE_POINTS + 1).round().astype(int)).tolist()
@@ -202,16 +202,16 @@ def _trace(function):
     )
 
 
-def _read_windows(items, unit):
-    """Yields lists of WINDOW items, with a progress bar. `unit`: Name of an item."""
+def _read_groups(items, unit):
+    """Yields lists of GROUP items, with a progress bar. `unit`: Name of an item."""
     with tqdm(desc=f"{unit}s", unit=unit, dynamic_ncols=True) as progress:
-        while window := list(itertools.islice(items, WINDOW)):
-            yield window
-            progress.update(len(window))
+        while group := list(itertools.islice(items, GROUP)):
+            yield group
+            progress.update(len(group))
 
 
 def _write(folder, heads, measures, dependencies):
-    """Writes the tables and plots of measures, float64 [K, M], and of Dependencies, or None.
+    """Writes the tables and plots of measures, float64 [LN, ME], and of Dependencies, or None.
 
     Prints relations.
     """
@@ -224,12 +224,12 @@ def _write(folder, heads, measures, dependencies):
         ],
     )
     _write_numbers(folder, heads, measures, dependencies)
-    _draw_measures(folder, heads, measures)
+    _plot_measures(folder, heads, measures)
     relations = dependencies.find_best(heads) if dependencies else []
     if not relations:
         return
     _write_table(folder, "relations.tsv", relations)
-    _draw_relations(folder, relations)
+    _plot_relations(folder, relations)
     rows = [
         [
             row["relation"],
@@ -277,7 +277,7 @@ def _write_importance(folder, by_head, curve, metric):
     """Writes, plots, and prints the results of `_measure_curve`."""
     _write_table(folder, "importance.tsv", by_head)
     _write_table(folder, "curve.tsv", curve)
-    _draw_curve(folder, curve, metric)
+    _plot_curve(folder, curve, metric)
     for name in list(curve[0])[1:]:
         print(
             f"{metric}, heads pruned by {name}: "
@@ -303,7 +303,7 @@ def _write_table(folder, name, rows):
 def _write_numbers(folder, heads, measures, dependencies):
     """Writes analysis.npz. `dependencies`: Dependencies, or None.
 
-    heads: int64 [K, 2]; measure_names: str [M]; measures: float64 [K, M]; with a treebank
+    heads: int64 [LN, 2]; measure_names: str [ME]; measures: float64 [LN, ME]; with a treebank
     relations: str [R], hits: int64 [2 directions, 2 halves, R, K], cases: int64 [2 halves, R],
     offsets: int64 [O], offset_hits: int64 [2 halves, R, O].
     """
@@ -324,8 +324,8 @@ def _write_numbers(folder, heads, measures, dependencies):
         np.savez(file, **arrays)
 
 
-def _draw_measures(folder, heads, values):
-    """Plots one panel per measure with one cell per head. `values`: float64 [K, M]."""
+def _plot_measures(folder, heads, values):
+    """Plots one panel per measure with one cell per head. `values`: float64 [LN, ME]."""
     shown = [
         index for index in range(len(behaviors.MEASURES)) if not np.isnan(values[:, index]).all()
     ]
@@ -347,19 +347,19 @@ def _draw_measures(folder, heads, values):
     plots.save_figure(figure, os.path.join(folder, "measures.png"))
 
 
-def _choose_directions(relations, most):
+def _choose_directions(relations, max_relations):
     """Returns the better direction of each of the most frequent relations.
 
     The relations are from Dependencies.find_best.
     """
-    names = list(dict.fromkeys(row["relation"] for row in relations))[:most]
+    names = list(dict.fromkeys(row["relation"] for row in relations))[:max_relations]
     return [
         max((row for row in relations if row["relation"] == name), key=lambda row: row["accuracy"])
         for name in names
     ]
 
 
-def _draw_relations(folder, relations):
+def _plot_relations(folder, relations):
     """Plots the best head and the best offset for the most frequent relations.
 
     See Dependencies.find_best.
@@ -391,7 +391,7 @@ def _draw_relations(folder, relations):
     plots.save_figure(figure, os.path.join(folder, "relations.png"))
 
 
-def _draw_curve(folder, curve, metric):
+def _plot_curve(folder, curve, metric):
     """Plots the score by number of pruned heads. `curve`: See `_measure_curve`."""
     counts, by_importance, *others = zip(*(point.values() for point in curve), strict=True)
     figure = plots.create_figure(figsize=(8, 5), layout="constrained")

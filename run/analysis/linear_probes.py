@@ -4,8 +4,8 @@ The mix is ELMo's (bert_tf.layers.ScalarMix). Its center of gravity is the mean 
 numbers, weighted by the mix (Tenney et al. 2019, "BERT Rediscovers the Classical NLP Pipeline").
 Probes have no hidden layers, and their inputs are standardized, so that layers can be compared.
 
-Shape legend: E examples, T items (words), A items per example, K layers including the embeddings, D
-hidden size, C classes.
+Shape legend: EX examples, IT items (words), AR items per example, LE layers and the embeddings, H
+hidden, CC classes.
 """
 
 import dataclasses
@@ -24,12 +24,14 @@ ROWS_AT_A_TIME = 1024
 class Examples:
     """Examples to train or evaluate a probe."""
 
-    vectors: np.ndarray  # [T, K, D] of any float type. Hidden states of the items.
-    items: np.ndarray  # int [E, A]. Items of each example; a probe reads their concatenated states.
-    labels: list  # E labels.
+    vectors: np.ndarray  # [IT, LE, H] of any float type. Hidden states of the items.
+    items: (
+        np.ndarray
+    )  # int [EX, AR]. Items of each example; a probe reads their concatenated states.
+    labels: list  # EX labels.
 
     def gather(self, rows):
-        """Returns the states of the items of some examples, float32 [rows, A, K, D]."""
+        """Returns the states of the items of some examples, float32 [rows, AR, LE, H]."""
         return tf.constant(self.vectors[self.items[rows]].astype(np.float32))
 
 
@@ -37,9 +39,9 @@ class Examples:
 class ProbeResult:
     """Results of probes."""
 
-    accuracy: np.ndarray  # float64 [K]. Accuracy of each layer's probe on the evaluation examples.
+    accuracy: np.ndarray  # float64 [LE]. Accuracy of each layer's probe on the evaluation examples.
     mix_accuracy: float
-    weights: np.ndarray  # float64 [K]. Weights of the layers in the mix; their sum is 1.
+    weights: np.ndarray  # float64 [LE]. Weights of the layers in the mix; their sum is 1.
 
     @property
     def center(self):
@@ -75,8 +77,8 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
     biases = tf.Variable(tf.zeros([num_layers + 1, 1, len(classes)]))
 
     def compute_logits(vectors):
-        """Computes logits [K + 1, B, C] for states [B, A, K, D]; the mix is last."""
-        layers = tf.transpose((vectors - mean) * scale, [2, 0, 1, 3])  # [K, B, A, D]
+        """Computes logits [LE + 1, B, CC] for states [B, AR, LE, H]; the mix is last."""
+        layers = tf.transpose((vectors - mean) * scale, [2, 0, 1, 3])  # [LE, B, AR, H]
         inputs = tf.concat([layers, mix(layers)[tf.newaxis]], axis=0)
         shape = tf.shape(inputs)
         return (
@@ -98,7 +100,7 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
     right = 0
     for start in range(0, len(dev_classes), ROWS_AT_A_TIME):
         rows = np.arange(start, min(start + ROWS_AT_A_TIME, len(dev_classes)))
-        predicted = tf.argmax(compute_logits(dev.gather(rows)), axis=-1).numpy()  # [K + 1, rows]
+        predicted = tf.argmax(compute_logits(dev.gather(rows)), axis=-1).numpy()  # [LE + 1, rows]
         right += (predicted == dev_classes[rows]).sum(axis=1)
     accuracy = right / len(dev_classes)
     return ProbeResult(
@@ -107,7 +109,7 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
 
 
 def _train(compute_logits, variables, train, classes, *, epochs, batch_size, learning_rate, seed):
-    """Trains `variables` on Examples with the classes int [E]; see `probe`."""
+    """Trains `variables` on Examples with the classes int [EX]; see `probe`."""
     steps = max(1, -(-len(classes) // batch_size) * epochs)
     optimizer = tf_keras.optimizers.Adam(
         tf_keras.optimizers.schedules.PolynomialDecay(learning_rate, steps, 0.0), jit_compile=False

@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints import ModelDirectory
+from bert_tf.features import FEATURES
 from bert_tf.serving.checkpoint import detect_kind, load_servable
 from bert_tf.tasks import KINDS, MaskedLM
-from bert_tf.tokenization.model_inputs import FEATURES
 from bert_tf.tokenization.unicode_rules import is_punctuation
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 from run.analysis import behaviors
@@ -21,7 +21,7 @@ ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token maske
 class Observation:
     """A sequence and the model's attention to it.
 
-    Legend: S tokens, W words, K heads of all layers, M measures.
+    Legend: S sequence, WO words, LN heads of all layers, ME measures.
 
     Attributes:
       question: run.analysis.questions.Question.
@@ -32,8 +32,8 @@ class Observation:
       segments: List of S int, 1 in the second text.
       words: int64 [S]. Index of each token's word.
       surfaces: List of W str. The joined tokens of each word.
-      attention: float32 [K, S, S].
-      measures: float64 [K, M] of run.analysis.behaviors.MEASURES, NaN if no token has one.
+      attention: float32 [LN, S, S].
+      measures: float64 [LN, ME] of run.analysis.behaviors.MEASURES, NaN if no token has one.
       answer: Dict from Kind.rows, or None if the model has no task.
       candidates: List of S dicts, or None for [CLS] and [SEP]. Predictions of a masked LM if the
         token is masked: "own", the probability of the token itself, None for a [MASK]; "best", a
@@ -55,9 +55,9 @@ class Observation:
 
 
 def compute_means(sums, counts):
-    """Divides sums of measures [K, M] by numbers of tokens [M].
+    """Divides sums of measures [LN, ME] by numbers of tokens [ME].
 
-    The result is float64 [K, M], NaN if no token has a measure. Over a corpus, windows and batch
+    The result is float64 [LN, ME], NaN if no token has a measure. Over a corpus, windows and batch
     sizes change the last digits of the float64 sums.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -106,8 +106,8 @@ class Observer:
     """
 
     def __init__(self, settings):
-        checkpoint = settings.model.init_checkpoint
-        directory = ModelDirectory.open(checkpoint)
+        model_path = settings.model.init_checkpoint
+        directory = ModelDirectory.open(model_path)
         kind = settings.served_task.kind
         if not settings.model_files.task_metadata:
             kind = detect_kind(directory, settings.config)
@@ -121,7 +121,7 @@ class Observer:
             top_k=TOP_K,
         )
         self.servable = load_servable(
-            **settings.checkpoint_to_serve | {"metadata": metadata}, remove_padding=False
+            **settings.servable_options | {"metadata": metadata}, remove_padding=False
         )
         self.metadata = self.servable.metadata
         self.kind = self.servable.kind
@@ -166,13 +166,13 @@ class Observer:
         return [tf.cast(each.probabilities, tf.float32) for each in attention]
 
     def sum_measures(self, attention, features):
-        """Returns the sums of measures, float32 [K, M], and numbers of tokens [M].
+        """Returns the sums of measures, float32 [LN, ME], and numbers of tokens [ME].
 
         `attention`: Result of `compute_attention`.
         """
         tokens = behaviors.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
         sums = tf.concat([behaviors.sum_measures(each, tokens) for each in attention], axis=0)
-        return sums, behaviors.count_tokens(tokens)
+        return sums, behaviors.count_measured_tokens(tokens)
 
     def predict(self, question):
         """Returns the prediction for a Question, a dict from Kind.rows."""

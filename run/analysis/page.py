@@ -18,7 +18,7 @@ from run.analysis.behaviors import MEASURES
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 SCRIPTS = ("data.js", "drawing.js", "main.js")
-LONGEST_TITLE = 60  # Characters.
+MAX_TITLE = 60  # Characters.
 DECIMALS = 4
 MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # JSON escapes.
 
@@ -68,13 +68,13 @@ def write(path, model, heads, observations):
         file.write(before)
         for number, each in enumerate(observations):
             file.write(f'<script type="text/plain" id="attention-{number}">')
-            file.write(base64.b64encode(encode_attention(each.attention).tobytes()).decode())
+            file.write(base64.b64encode(quantize_attention(each.attention).tobytes()).decode())
             file.write("</script>\n")
         file.write(after)
 
 
-def encode_attention(attention):
-    """Encodes probabilities, float [...], as bytes.
+def quantize_attention(attention):
+    """Converts probabilities, float [...], to bytes.
 
     They are square roots in steps of 1 / 255, to distinguish small probabilities.
     """
@@ -116,7 +116,7 @@ def _to_page_values(each):
 
 def _format_title(each):
     text = " | ".join(each.texts)
-    shown = text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 1]}…"
+    shown = text if len(text) <= MAX_TITLE else f"{text[: MAX_TITLE - 1]}…"
     notes = [
         note
         for note in (each.question.source, each.part, "truncated" if each.was_cut else "")

@@ -103,12 +103,12 @@ def _write(settings, train, dev, result, control):
         with new_file(os.path.join(settings.output_dir, name)) as file:
             file.write(content)
     plots.save_figure(
-        _draw(result, control, majority), os.path.join(settings.output_dir, "probes.png")
+        _plot(result, control, majority), os.path.join(settings.output_dir, "probes.png")
     )
     print(text, end="")
 
 
-def _draw(result, control, majority):
+def _plot(result, control, majority):
     """Plots accuracy by layer, with the control task's, and the weights of the mix."""
     figure = plots.create_figure(figsize=(7, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
@@ -177,9 +177,11 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
             num_read += len(rows)
             bar.update(len(rows))
     if not labels:
-        limit = f"`max_seq_length`={max_seq_length}"
+        setting_text = f"`max_seq_length`={max_seq_length}"
         raise InputError(
-            f"contains no sentence of at most {limit} tokens with labeled words", argument, path
+            f"contains no sentence of at most {setting_text} tokens with labeled words",
+            argument,
+            path,
         )
     if num_read < len(sentences):
         print(
@@ -198,7 +200,7 @@ def _read_sentences(path, settings):
       InputError: If the file is invalid, or if it lacks the requested labels.
     """
     if conll.is_treebank(path):
-        sentences = list(reading.read_sentences(path))
+        sentences = list(reading.read_parsed_sentences(path))
     else:
         read = conll.read_sentences(path, settings.token_column, settings.label_column)
         if read.num_garbled:

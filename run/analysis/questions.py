@@ -51,7 +51,7 @@ def read_questions(settings, kind, pairs=False):
         return [_parse_line(drop_invalid_bytes(text), kind, "`text`") for text in settings.text]
     allows_pairs = kind in UNTRAINED_KINDS  # A text or a pair, as the file has them.
     inputs = list(KINDS[kind].inputs(pairs and not allows_pairs))
-    with request_files.open_file(
+    with request_files.open_requests(
         path, inputs, settings.requests.options, allows_pairs=allows_pairs
     ) as opened:
         if opened.requests is None:
@@ -113,17 +113,17 @@ def find_wrong_predictions(settings, observer):
     """
     metadata = observer.metadata
     kind = observer.kind
-    checkpoint = settings.model.init_checkpoint
+    model_path = settings.model.init_checkpoint
     if kind not in READERS:
         raise InputError(
-            f"requires a fine-tuned model, but {checkpoint} is not one",
+            f"requires a fine-tuned model, but {model_path} is not one",
             "wrong_examples",
             settings.wrong_examples,
         )
     task = DATA[kind].settings_class.from_model(
-        ModelDirectory.open(checkpoint).run_settings, settings.data.values()
+        ModelDirectory.open(model_path).run_settings, settings.data.values()
     )
-    roles.check(task, ActionSettings(do_eval=True))
+    roles.check_roles(task, ActionSettings(do_eval=True))
     wrong = []
     for question in READERS[kind](DATA[kind](task, metadata.max_seq_length, metadata)):
         if not KINDS[kind].is_right(observer.predict(question), question.right):

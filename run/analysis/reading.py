@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.tokenization.model_inputs import FEATURES, pack
+from bert_tf.features import FEATURES
+from bert_tf.tokenization.model_inputs import join_texts
 from data_prep.datasets import conll
 from run.inference import request_files
 
@@ -48,7 +49,7 @@ class Sentence:
         return [match.start(number) for number in range(1, len(words) + 1)] if match else None
 
 
-def read_sentences(path):
+def read_parsed_sentences(path):
     """Yields the Sentences of a treebank. Invalid UTF-8 bytes are dropped, with a note at the end.
 
     Raises:
@@ -57,7 +58,7 @@ def read_sentences(path):
     """
     is_empty = True
     decoder = files.LineDecoder()
-    for block in conll.group_rows(conll.read_rows(path, decoder)):
+    for block in conll.group_rows(conll.read_conll_rows(path, decoder)):
         if not (words := conll.select_words(path, block)):
             continue
         is_empty = False
@@ -78,7 +79,7 @@ def read_sentences(path):
     decoder.tell(path)
 
 
-def read_texts(path, treebank_path, options=request_files.DEFAULT):
+def read_corpus(path, treebank_path, options=request_files.DEFAULT):
     """Returns an iterator of (text_a, text_b) for the lines or rows of a file, or for a treebank.
 
     It skips those without text. The texts of a treebank are its sentences.
@@ -92,14 +93,14 @@ def read_texts(path, treebank_path, options=request_files.DEFAULT):
         return (pair for pair in request_files.read_texts(path, options) if any(pair))
     return (
         (sentence.text or " ".join(sentence.words), "")
-        for sentence in read_sentences(treebank_path)
+        for sentence in read_parsed_sentences(treebank_path)
     )
 
 
 def text_batches(tokenizer, texts, max_seq_length, batch_size):
     """Yields the batches of a list of (text_a, text_b): features int32 [B, S], bool was_cut [B]."""
     pieces = [tokenizer.tokenize(list(column)) for column in zip(*texts, strict=True)]
-    features, was_cut = pack(tokenizer, *pieces, max_seq_length=max_seq_length)
+    features, was_cut = join_texts(tokenizer, *pieces, max_seq_length=max_seq_length)
     features = {name: value.numpy() for name, value in features.items()}
     for indices, length in _batches(features["input_mask"].sum(axis=1), batch_size):
         yield (
@@ -169,15 +170,15 @@ def _align_tokens(tokenizer, sentences):
         )
 
 
-def _batches(lengths, batch_size, longest=None):
+def _batches(lengths, batch_size, max_length=None):
     """Yields positions, int [B], of similar lengths, and their maximum length.
 
-    Omits those over `longest`.
+    Omits those over `max_length`.
     """
     order = [
         index
         for index in np.argsort(lengths, kind="stable")
-        if longest is None or lengths[index] <= longest
+        if max_length is None or lengths[index] <= max_length
     ]
     while order:
         # Longest first, since the longest text determines the size of a batch.

@@ -49,7 +49,7 @@ class AttentionReportSettings(ServingSettings):
         0,
         "Number of misclassified development examples of a fine-tuned model to show, instead of "
         "--text.",
-        lower=0,
+        min_value=0,
     )
     format: str = setting(
         "html", "html: one page that requires no network. npz: the numbers.", choices=FORMATS
@@ -97,12 +97,12 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
         rules=[Required()],
         role=roles.OUTPUT_FOLDER,
     )
-    batch_size: int = setting(32, "Batch size; smaller for long texts.", lower=1)
+    batch_size: int = setting(32, "Batch size; smaller for long texts.", min_value=1)
     importance_examples: int = setting(
         0,
         "Number of training examples for measuring the importance of heads for a fine-tuned "
         "model's loss, and its score without them; 0 for none.",
-        lower=0,
+        min_value=0,
     )
 
     @property
@@ -154,4 +154,4 @@ class ProbeLayersSettings(ModelJobSettings):
         "column, -1.",
     )
     label_column: int = setting(-1, "Without a treebank: column of the label.")
-    batch_size: int = setting(32, "Batch size in sentences.", lower=1)
+    batch_size: int = setting(32, "Batch size in sentences.", min_value=1)

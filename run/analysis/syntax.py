@@ -2,7 +2,7 @@
 
 See Clark et al. 2019, section 4.2.
 
-Legend: K heads of all layers, R relations, O offsets.
+Legend: LN heads of all layers, RE relations, OF offsets.
 """
 
 import math
@@ -23,14 +23,14 @@ class Dependencies:
     """Counts over the sentences of a treebank.
 
     Args:
-      relations: List of R str.
+      relations: List of RE str.
       num_heads: int, K.
 
     Attributes:
-      relations: List of R str.
-      hits: int64 [2, 2, R, K]. Words whose head an attention head finds, by direction and half.
-      cases: int64 [2, R]. Words with a head, by half.
-      offsets: int64 [2, R, O]. Words whose head is at this offset, by half.
+      relations: List of RE str.
+      hits: int64 [2, 2, RE, LN]. Words whose head an attention head finds, by direction and half.
+      cases: int64 [2, RE]. Words with a head, by half.
+      offsets: int64 [2, RE, OF]. Words whose head is at this offset, by half.
     """
 
     def __init__(self, relations, num_heads):
@@ -45,8 +45,8 @@ class Dependencies:
         Args:
           numbers: int [B]. Numbers of the sentences.
           relations: List of B lists of str. Relation of each word.
-          heads: int [B, W]. Index of each word's head, -1 if there is none, and as padding.
-          hits: bool [2, B, K, W]. Result of run.analysis.behaviors.hits for all layers.
+          heads: int [B, WO]. Index of each word's head, -1 if there is none, and as padding.
+          hits: bool [2, B, LN, WO]. Result of run.analysis.behaviors.hits for all layers.
         """
         known = {name: number for number, name in enumerate(self.relations)}
         rows, words = np.nonzero(heads >= 0)
@@ -98,7 +98,7 @@ class Dependencies:
 
 
 def _score(heads, hits, cases, offsets):
-    """Returns the values of a relation from hits [2, K], cases [2], and offsets [2, O], by half."""
+    """Computes values of a relation from hits [2, LN], cases [2], and offsets [2, OF], by half."""
     total = int(cases.sum())
     head = hits.sum(axis=0).argmax()
     offset = offsets.sum(axis=0).argmax()

@@ -21,9 +21,9 @@ class DemoSettings(Settings):
         "demo_output",
         "Directory for all files of the demo; overwritten if an earlier demo created it.",
     )
-    num_train_steps: int = setting(3000, "Number of pre-training steps.", lower=1)
+    num_train_steps: int = setting(3000, "Number of pre-training steps.", min_value=1)
     num_train_epochs: float = setting(
-        10.0, "Number of fine-tuning epochs.", lower=0, most=MAX_EPOCHS
+        10.0, "Number of fine-tuning epochs.", min_value=0, max_magnitude=MAX_EPOCHS
     )
 
 

@@ -13,15 +13,17 @@ import time
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.checkpoints.original import BERT_CONFIG_NAME
 from bert_tf.cli.tables import format_table
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from bert_tf.notes import write_line
 from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.vocabulary import VOCABULARY_NAME
 from data_prep import records
 from run.demo import topics
-from run.training.results import read_results
+from run.training.results import RESULTS_FILE, read_results
 
 # Marks a directory that an earlier demo created and this one may overwrite.
 MARKER = ".bert_tf_demo"
@@ -50,14 +52,14 @@ def run(settings):
     started = time.monotonic()
     folder = settings.output_dir
     make_folder(folder)
-    announce("CPython's documentation topics as a corpus and as a classification task")
+    announce_step("CPython's documentation topics as a corpus and as a classification task")
     topics.write_all(folder)
     prepare(folder)
     pretrain(folder, settings.num_train_steps)
-    fill_masks(folder)
+    show_filled_masks(folder)
     fine_tune(folder, settings.num_train_epochs)
     serve(folder)
-    report(folder, time.monotonic() - started)
+    report_results(folder, time.monotonic() - started)
 
 
 def make_folder(folder):
@@ -81,25 +83,25 @@ def make_folder(folder):
 
 def prepare(folder):
     """Creates the vocabulary from the corpus, and records of the training and held-out parts."""
-    announce("A vocabulary learned from the training part")
+    announce_step("A vocabulary learned from the training part")
     run_script(
         "data_prep.learn_vocab",
         folder,
         input_file="train.txt",
-        vocab_file="vocab.txt",
+        vocab_file=VOCABULARY_NAME,
         vocab_size=VOCAB_SIZE,
         num_unused=0,
     )
-    with open(os.path.join(folder, "bert_config.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(folder, BERT_CONFIG_NAME), "w", encoding="utf-8") as file:
         file.write(BertConfig(**BERT_CONFIG).to_json())
-    announce("Sentence pairs with masked positions, as TFRecords")
+    announce_step("Sentence pairs with masked positions, as TFRecords")
     for part, dupe_factor in (("train", 40), ("held_out", 5)):
         run_script(
             "data_prep.create_pretraining_data",
             folder,
             input_file=f"{part}.txt",
             output_file=f"{part}.tfrecord",
-            vocab_file="vocab.txt",
+            vocab_file=VOCABULARY_NAME,
             max_seq_length=MAX_SEQ_LENGTH,
             max_predictions_per_seq=MAX_PREDICTIONS,
             dupe_factor=dupe_factor,
@@ -108,11 +110,11 @@ def prepare(folder):
 
 def pretrain(folder, num_train_steps):
     """Pre-trains a model on the records, and evaluates it on the held-out records."""
-    announce("Pre-training, then evaluation on the held-out part")
+    announce_step("Pre-training, then evaluation on the held-out part")
     run_script(
         "run.run_pretraining",
         folder,
-        bert_config_file="bert_config.json",
+        bert_config_file=BERT_CONFIG_NAME,
         input_file="train.tfrecord",
         eval_input_file="held_out.tfrecord",
         output_dir="pretrained",
@@ -128,9 +130,9 @@ def pretrain(folder, num_train_steps):
     )
 
 
-def fill_masks(folder):
+def show_filled_masks(folder):
     """Predicts masked words with the pre-trained model."""
-    announce("Masked words")
+    announce_step("Masked words")
     run_script(
         "run.fill_mask",
         folder,
@@ -145,7 +147,7 @@ def fine_tune(folder, num_train_epochs):
 
     The evaluation is on held-out sentences.
     """
-    announce("Fine-tuning: which chapter is a sentence from?")
+    announce_step("Fine-tuning: which chapter is a sentence from?")
     run_script(
         "run.run_classifier",
         folder,
@@ -165,7 +167,7 @@ def fine_tune(folder, num_train_epochs):
 
 def serve(folder):
     """Exports the classifier to a SavedModel, and classifies held-out sentences with it."""
-    announce("Export to a SavedModel, and its predictions for held-out sentences")
+    announce_step("Export to a SavedModel, and its predictions for held-out sentences")
     run_script("run.export_saved_model", folder, init_checkpoint="classifier", export_dir="served")
     with open(os.path.join(folder, "task", "dev.tsv"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file.readlines()[1:]]
@@ -184,7 +186,7 @@ def serve(folder):
             print(f"{json.loads(line)['label']:<20} (true: {label})  {sentence}")
 
 
-def report(folder, seconds):
+def report_results(folder, seconds):
     """Prints the results on held-out text, each next to its frequency baseline."""
 
     def path(*names):
@@ -192,11 +194,13 @@ def report(folder, seconds):
 
     features = records.pretraining_features(MAX_SEQ_LENGTH, MAX_PREDICTIONS)
     held_out = path("held_out.tfrecord")
-    unigram = unigram_loss(BertTokenizer(path("vocab.txt")), path("train.txt"), held_out, features)
+    unigram = unigram_loss(
+        BertTokenizer(path(VOCABULARY_NAME)), path("train.txt"), held_out, features
+    )
     majority, label = majority_label(path("task", "train.tsv"), path("task", "dev.tsv"))
-    pretrained = read_results(path("pretrained", "eval_results.txt"))
-    classifier = read_results(path("classifier", "eval_results.txt"))
-    announce(f"On held-out text, after {seconds / 60:.1f} minutes")
+    pretrained = read_results(path("pretrained", RESULTS_FILE))
+    classifier = read_results(path("classifier", RESULTS_FILE))
+    announce_step(f"On held-out text, after {seconds / 60:.1f} minutes")
     rows = (
         (
             "masked LM loss (nats)",
@@ -240,13 +244,13 @@ def unigram_loss(tokenizer, corpus_file, record_file, features):
         ids = tokenizer.tokenize(file.read().splitlines()).flat_values.numpy()
     counts = np.bincount(ids, minlength=tokenizer.vocab_size) + 1
     losses = -np.log(counts / counts.sum())
-    parsed = read_records(record_file, features)
+    parsed = read_first_records(record_file, features)
     return float(losses[parsed["masked_lm_ids"][parsed["masked_lm_weights"] > 0]].mean())
 
 
 def majority_next_sentence(record_file, features):
     """Computes the accuracy of always predicting the more common next-sentence label."""
-    labels = read_records(record_file, features)["next_sentence_labels"]
+    labels = read_first_records(record_file, features)["next_sentence_labels"]
     return float(max(labels.mean(), 1 - labels.mean()))
 
 
@@ -255,18 +259,18 @@ def majority_label(train_file, dev_file):
 
     Also returns that label.
     """
-    label = collections.Counter(read_labels(train_file)).most_common(1)[0][0]
-    dev = read_labels(dev_file)
+    label = collections.Counter(read_label_column(train_file)).most_common(1)[0][0]
+    dev = read_label_column(dev_file)
     return dev.count(label) / len(dev), label
 
 
-def read_records(record_file, features):
+def read_first_records(record_file, features):
     """Reads all records of a file into a dict of arrays."""
     serialized = next(iter(tf.data.TFRecordDataset(record_file).batch(1_000_000)))
     return {name: value.numpy() for name, value in records.parse(serialized, features).items()}
 
 
-def read_labels(path):
+def read_label_column(path):
     """Reads the column label of a TSV file."""
     with open(path, encoding="utf-8", newline="") as file:
         return [
@@ -274,7 +278,7 @@ def read_labels(path):
         ]
 
 
-def announce(title):
+def announce_step(title):
     """Prints the title of a step."""
     print(f"\n=== {title}", flush=True)
 

@@ -13,6 +13,7 @@ import pkgutil
 import tempfile
 
 from bert_tf.cli import script
+from bert_tf.tokenization.vocabulary import VOCABULARY_NAME
 
 # What jobs import late, with the first score, plot, or TensorBoard event.
 LATE_MODULES = (
@@ -46,11 +47,11 @@ def find_modules():
 def create_toy_records(folder):
     """Creates records of two short documents in `folder`."""
     paths = {
-        name: os.path.join(folder, name) for name in ("text.txt", "vocab.txt", "train.tfrecord")
+        name: os.path.join(folder, name) for name in ("text.txt", VOCABULARY_NAME, "train.tfrecord")
     }
     for name, lines in (
         ("text.txt", SENTENCES),
-        ("vocab.txt", (*VOCABULARY, *CONTINUATIONS)),
+        (VOCABULARY_NAME, (*VOCABULARY, *CONTINUATIONS)),
     ):
         with open(paths[name], "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
@@ -58,7 +59,7 @@ def create_toy_records(folder):
     settings = command.settings.replace_values(
         {
             "input_file": paths["text.txt"],
-            "vocab_file": paths["vocab.txt"],
+            "vocab_file": paths[VOCABULARY_NAME],
             "output_file": paths["train.tfrecord"],
         }
     )

@@ -30,7 +30,7 @@ def run(settings):
 
 def _fine_tune(settings):
     teacher = settings.taught_by
-    strategy = finetuning.make_strategy(settings)
+    strategy = finetuning.open_strategy(settings)
     experiment = finetuning.open_experiment(settings, strategy, teacher.metadata)
     distillation = TaskDistillation(
         settings.losses,
@@ -62,8 +62,10 @@ def _pretrain(settings):
         raise InputError("has no masked LM head; set `logits_weight`=0", "teacher", path)
 
     def load_teacher():
-        fast = pretraining.choose_fast(settings, tf.distribute.get_strategy(), config)
-        teacher = models.BertPretrainer(FastEncoder(config, fast, dtype=settings.step.dtype_policy))
+        fast = pretraining.choose_pretraining_fast(settings, tf.distribute.get_strategy(), config)
+        teacher = models.BertPretrainer(
+            FastEncoder(config, fast, dtype=settings.step_settings.dtype_policy)
+        )
         load_pretrained(teacher, path)
         return teacher
 

@@ -11,7 +11,7 @@ from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli import roles
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
+from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_model_config, resolve_values
 from bert_tf.cli.rules import Needs, NotWith, equals
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import adapt, setting
@@ -67,8 +67,8 @@ class DistillationSettings(FineTuningSettings):
         "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its "
         "student layer, sampled at each step. Increases linearly to 1 in the first half of the "
         "steps. Requires equal hidden sizes, and excludes losses of inner layers.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
         rules=[
             *(NotWith(f"{name}_weight", advice=MIXED) for name in INNER),
             NotWith("recompute_activations"),
@@ -122,11 +122,11 @@ class DistillationSettings(FineTuningSettings):
                 else f"its directory has no {TASK_FILE}"
             )
             raise InputError(f"is not a fine-tuned model: {reason}", "teacher", path)
-        teacher = Teacher(path, metadata, read_config(self.model.bert_config_file))
+        teacher = Teacher(path, metadata, read_model_config(self.model.bert_config_file))
         return dataclasses.replace(
             self,
             taught_by=teacher,
-            task=DATA[metadata.kind].settings_class.from_model(
+            task_settings=DATA[metadata.kind].settings_class.from_model(
                 directory.run_settings, self.values(), "teacher"
             ),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
@@ -171,7 +171,7 @@ class GeneralSettings(PretrainingSettings):
     def add_file_values(self):
         """See ModelJobSettings. Also raises InputError for an invalid student."""
         settings = super().add_file_values()
-        teacher = read_config(self.model.bert_config_file)
+        teacher = read_model_config(self.model.bert_config_file)
         return dataclasses.replace(
             settings, teacher_config=teacher, model=build_student_settings(self.student, teacher)
         )
@@ -181,7 +181,7 @@ class GeneralSettings(PretrainingSettings):
         super().check_files()
         config = self.model.config
         teacher = self.teacher_config
-        check_sizes(self.losses, config, teacher, self.longest_sequence)
+        check_sizes(self.losses, config, teacher, self.max_sequence_length)
         if config.attention != teacher.attention:
             raise InputError(
                 f"has {teacher.attention} attention, but the student has {config.attention} "
@@ -226,7 +226,7 @@ def build_student_settings(student, teacher, vocab_file=None):
     if student.student_config_file:
         with rename_argument(bert_config_file="student_config_file"):
             return ModelSettings(
-                student.student_config_file, config=read_config(student.student_config_file)
+                student.student_config_file, config=read_model_config(student.student_config_file)
             )
     path = student.student_checkpoint
     ModelDirectory.open(path, "student_checkpoint").check_loadable()
@@ -239,7 +239,7 @@ def build_student_settings(student, teacher, vocab_file=None):
             path,
         )
     return ModelSettings(
-        existing["bert_config_file"], path, config=read_config(existing["bert_config_file"])
+        existing["bert_config_file"], path, config=read_model_config(existing["bert_config_file"])
     )
 
 

@@ -2,7 +2,7 @@
 
 There is one file per computed layer, `layer_N.bin`, float16 [words, H] in the order of the data.
 
-Shape legend: S tokens, K layers, H hidden size of the encoder.
+Shape legend: S sequence, LE layers and the embeddings, H hidden.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import tensorflow as tf
 from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.cli.run_state import fingerprint
 from bert_tf.fast import FastEncoder
+from bert_tf.features import FEATURES
 from run.feature_based.settings import EMBEDDINGS_FOLDER
 from run.training import strategies
 from run.training.prediction import Predictor
@@ -27,7 +28,6 @@ from run.training.stored_rows import (
 )
 
 DTYPE = np.dtype(np.float16)  # Half the memory, without an effect on classifiers.
-ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
 
 
 def compute(settings, strategy, split, features, positions, layers):
@@ -55,16 +55,16 @@ def compute(settings, strategy, split, features, positions, layers):
     entries = make_entries(layers, settings.model.config.hidden_size)
     encoder = _load_encoder(settings, strategy)
 
-    def encode(features, training):
-        encoded = encoder(features, training=training)
-        all_layers = [encoded["embedding_output"], *encoded["encoder_outputs"]]
+    def embed(features, training):
+        outputs = encoder(features, training=training)
+        all_layers = [outputs["embedding_output"], *outputs["encoder_outputs"]]
         return {
             name: tf.cast(all_layers[layer], DTYPE)
             for name, layer in zip(entries, layers, strict=True)
         }
 
     padding = strategies.choose_padding(strategy)
-    predictor = Predictor(strategy, encode, padding=padding, network=encoder)
+    predictor = Predictor(strategy, embed, padding=padding, network=encoder)
     batches = predictor.predict_batches(
         features, settings.training.eval_batch_size, f"embeddings of the {split} data"
     )
@@ -83,7 +83,7 @@ def _describe(settings, features, positions, layers):
     They identify all bytes of the checkpoint, because a sample of them could miss a change.
     """
     data = hashlib.sha256()
-    for name in ENCODER_INPUTS:
+    for name in FEATURES:
         data.update(np.ascontiguousarray(features[name]).tobytes())
     data.update(positions.tobytes())
     return {
@@ -141,7 +141,7 @@ def read(folder, layers, lengths, width):
       width: int. H.
 
     Returns:
-      StackedRows, float16 [n, longest row, K, H].
+      StackedRows, float16 [n, longest row, LE, H].
 
     Raises:
       InputError: If a file is missing or damaged.

@@ -1,6 +1,7 @@
 """The job of the feature-based approach: data, embeddings of a frozen encoder, BiLSTM, scores.
 
-Shape legend: n rows, W positions of the longest, S tokens, K layers, H hidden size of the encoder.
+Shape legend: B batch of all rows, WO words or tokens of the longest, S sequence, LE layers and the
+embeddings, H hidden.
 """
 
 import dataclasses
@@ -26,8 +27,8 @@ from run.training import checkpoints, results, strategies
 from run.training.loop import lock_run
 from run.training.padding import Padding
 from run.training.prediction import Predictor
+from run.training.results import RESULTS_FILE
 
-RESULTS_FILE = "eval_results.txt"
 TABLE_FILE = "table.tsv"
 SETTINGS_FILE = "feature_based.json"
 DROPOUT = 0.3  # Rate for the inputs of each BiLSTM layer and of the last layer.
@@ -37,7 +38,7 @@ DROPOUT = 0.3  # Rate for the inputs of each BiLSTM layer and of the last layer.
 class FeatureExperiment(Experiment):
     """Runs that train a BiLSTM.
 
-    The features of the task include the vectors, StackedRows [n, W, K, H].
+    The features of the task include the vectors, StackedRows [B, WO, LE, H].
 
     Attributes:
       choice: Key of COMBINATIONS.
@@ -125,9 +126,9 @@ def read_data(settings):
 
     Returns:
       Tuple of the Task, whose features are the BiLSTM's without vectors, and the encoder's
-      features, dict of split to dict of arrays [n, S].
+      features, dict of split to dict of arrays [B, S].
     """
-    task = TASKS[settings.task.kind].open(settings.fine_tuning)
+    task = TASKS[settings.task_settings.kind].open(settings.fine_tuning)
     tokenizer = settings.tokenizer.read_tokenizer(
         settings.model.init_checkpoint, settings.model.config
     )
@@ -181,7 +182,7 @@ def train_row(settings, choice, strategy, task, features):
 
 
 def _find_embeddings(settings, choice, strategy, split, task, features):
-    """Returns the embeddings of a split, StackedRows [n, W, K, H].
+    """Returns the embeddings of a split, StackedRows [B, WO, LE, H].
 
     Computes them if they are not stored. They are those of the first tokens of a tagger's words,
     and of all tokens of texts and pairs. See `train_row` for the arguments; `features`: dict of
@@ -202,19 +203,21 @@ def _find_embeddings(settings, choice, strategy, split, task, features):
 
 
 def _make_rows(task, split, features):
-    """Returns the features of the BiLSTM without vectors, dict of arrays [n, ...].
+    """Returns the features of the BiLSTM without vectors, dict of arrays [B, ...].
 
-    They include input_mask, int32 [n, W]. A row is as for the encoder; for taggers, it is a
+    They include input_mask, int32 [B, WO]. A row is as for the encoder; for taggers, it is a
     sentence, or a part of a sentence that has more words than an input has tokens.
     """
     if not task.per_position:
         return {
             name: values for name, values in features.items() if name in ("input_mask", "label_ids")
         }
-    most = task.settings.tokenizer.max_seq_length
+    max_length = task.settings.tokenizer.max_seq_length
     sentences = task.data.examples(split).words
     lengths = [
-        min(most, len(words) - start) for words in sentences for start in range(0, len(words), most)
+        min(max_length, len(words) - start)
+        for words in sentences
+        for start in range(0, len(words), max_length)
     ]
     mask = np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]
     labels = np.full(mask.shape, word_features.IGNORED, np.int32)

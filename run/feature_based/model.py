@@ -2,8 +2,7 @@
 
 Two-layer BiLSTM, linear output, no CRF.
 
-Shape legend: B rows, W positions (words or tokens), K layers of the encoder, H hidden size of the
-encoder, C outputs.
+Shape legend: B batch, WO words or tokens, LE layers and the embeddings, H hidden, CC classes.
 """
 
 import itertools
@@ -11,7 +10,7 @@ import itertools
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.fast import PackedDropout
+from bert_tf.fast import BitDropout
 from bert_tf.layers import LSTM_SEEDS, BiLSTM, ScalarMix
 from run.feature_based.settings import CONCATENATION, MIX, SUM
 
@@ -52,7 +51,7 @@ class FrozenFeatureModel(tf_keras.Model):
         self._pools = pools
         initial = itertools.count(seed % LSTM_SEEDS * SEEDS)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
-        self.dropout = PackedDropout(dropout_rate, dtype="float32")
+        self.dropout = BitDropout(dropout_rate, dtype="float32")
         self.mix = ScalarMix(num_layers) if combination == MIX else None
         widths = [input_width * (num_layers if combination == CONCATENATION else 1)] + [
             2 * width
@@ -73,14 +72,14 @@ class FrozenFeatureModel(tf_keras.Model):
         """Computes logits, or numbers in regression.
 
         Args:
-          features: Dict of vectors, float [B, W, K, H], and input_mask, int32 [B, W], 0 for
+          features: Dict of vectors, float [B, WO, LE, H], and input_mask, int32 [B, WO], 0 for
             padding, otherwise 1.
           training: bool. Whether to apply dropout.
 
         Returns:
-          Dict of logits, float32 [B, W, C], or [B, C] if the model pools.
+          Dict of logits, float32 [B, WO, CC], or [B, CC] if the model pools.
         """
-        x = self._combine_layers(tf.cast(features["vectors"], tf.float32))  # [B, W, H or K * H]
+        x = self._combine_layers(tf.cast(features["vectors"], tf.float32))  # [B, WO, H or LE * H]
         mask = tf.cast(features["input_mask"], tf.bool)
         seeds = (
             tf.unstack(self.dropout_generator.make_seeds(NUM_LAYERS + 1), axis=1)
@@ -88,13 +87,13 @@ class FrozenFeatureModel(tf_keras.Model):
             else ([None] * (NUM_LAYERS + 1))
         )
         for layer, seed in zip(self.lstm_layers, seeds[:-1], strict=True):
-            x = layer(self.dropout(x, seed=seed), mask)  # [B, W, 2 * width]
+            x = layer(self.dropout(x, seed=seed), mask)  # [B, WO, 2 * width]
         if self._pools:
             x = tf.reduce_max(tf.where(mask[:, :, tf.newaxis], x, x.dtype.min), axis=1)
         return {"logits": self.head(self.dropout(x, seed=seeds[-1]))}
 
     def _combine_layers(self, vectors):
-        """Combines [B, W, K, H] to [B, W, H], or concatenates to [B, W, K * H]."""
+        """Combines [B, WO, LE, H] to [B, WO, H], or concatenates to [B, WO, LE * H]."""
         if self._combination == MIX:
             return self.mix(vectors, axis=2)
         if self._combination == SUM:

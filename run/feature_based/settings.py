@@ -117,13 +117,13 @@ class FeatureBasedSettings(ModelJobSettings):
         choices=(*COMBINATIONS, ALL),
     )
     lstm_width: int = setting(
-        768, "Hidden size of each layer of the BiLSTM, per direction.", lower=1
+        768, "Hidden size of each layer of the BiLSTM, per direction.", min_value=1
     )
     num_runs: int = setting(
         1,
         "Number of runs per choice of features, with seeds --random_seed, --random_seed + 1, "
         "..., in subdirectories. Reports means and standard deviations.",
-        lower=1,
+        min_value=1,
     )
     cache_dir: str | None = setting(
         None,
@@ -147,14 +147,14 @@ class FeatureBasedSettings(ModelJobSettings):
             select_layers(features, self.model.config.num_hidden_layers)
 
     @property
-    def task(self):
+    def task_settings(self):
         """The settings of run_classifier's or run_tagger's task."""
-        task = self._make_task()
-        check_rules(task)
-        return task
+        task_settings = self._make_task()
+        check_rules(task_settings)
+        return task_settings
 
     def _make_task(self):
-        """Returns the settings of `task`, whose rules are not checked."""
+        """Returns the settings of `task_settings`, whose rules are not checked."""
         values = {name: value for name, value in self.values().items() if value is not None}
         if self.task_name:
             return classifier.ClassifierSettings().replace_values(values)
@@ -182,7 +182,7 @@ class FeatureBasedSettings(ModelJobSettings):
             do_train=True,
             do_eval=True,
             do_predict=self.do_predict,
-            task=self.task,
+            task_settings=self.task_settings,
             tuning=TuningSettings(**self.schedule.values()),
         )
 

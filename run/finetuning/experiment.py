@@ -24,9 +24,9 @@ from run.training.evaluations import NO_EVALUATIONS, EvaluationPlan
 from run.training.loop import DivergedError, Run, open_run
 from run.training.padding import Padding
 from run.training.prediction import Predictor
+from run.training.results import RESULTS_FILE
 from run.training.schedule import Phase
 
-RESULTS_FILE = "eval_results.txt"
 # Attributes of a task that a resumed run must match. Lengths may change.
 FIXED_ATTRIBUTES = (
     "kind",
@@ -132,7 +132,7 @@ class Experiment:
             self.strategy,
             model,
             per_position=self.task.per_position,
-            padding=choose_padding(settings, self.strategy),
+            padding=choose_run_padding(settings, self.strategy),
         )
 
     def begin(self, settings):
@@ -188,7 +188,7 @@ class Experiment:
         if run.writes:
             self.begin(settings)
         task.write_training_data()
-        data = TrainingData(task, choose_padding(settings, run.strategy))
+        data = TrainingData(task, choose_run_padding(settings, run.strategy))
         plan = NO_EVALUATIONS
         if tuning.eval_steps:
             plan = EvaluationPlan(
@@ -241,26 +241,28 @@ def check_metadata(output_dir, metadata):
             )
 
 
-def choose_padding(settings, strategy):
+def choose_run_padding(settings, strategy):
     """Chooses the Padding of FineTuningSettings for the devices of a strategy."""
     return strategies.choose_padding(
-        strategy, settings.step.jit_compile, settings.tuning.group_by_length
+        strategy, settings.step_settings.jit_compile, settings.tuning.group_by_length
     )
 
 
 def make_encoder(settings, strategy):
     """Creates the encoder of FineTuningSettings."""
-    step = settings.step
+    step_settings = settings.step_settings
     config = settings.model.config
     fast = strategies.choose_fast(
         strategy,
         config,
-        choose_padding(settings, strategy),
-        jit_compile=step.jit_compile,
-        in_16_bits=step.is_16_bit,
-        recompute=step.recompute_activations,
+        choose_run_padding(settings, strategy),
+        jit_compile=step_settings.jit_compile,
+        in_16_bits=step_settings.is_16_bit,
+        recompute=step_settings.recompute_activations,
     )
-    return FastEncoder(config, fast, seed=settings.training.random_seed, dtype=step.dtype_policy)
+    return FastEncoder(
+        config, fast, seed=settings.training.random_seed, dtype=step_settings.dtype_policy
+    )
 
 
 def restore_best(run, settings):
@@ -288,8 +290,8 @@ def _check_trained(settings, missing):
     `missing`: Names of variables it lacks.
     """
     output_dir = settings.training.output_dir
-    checkpoint = settings.model.init_checkpoint
-    if not checkpoint:
+    model_path = settings.model.init_checkpoint
+    if not model_path:
         raise InputError(
             "contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
             "output_dir",
@@ -300,5 +302,5 @@ def _check_trained(settings, missing):
             f"was not trained for this task; it lacks {', '.join(missing)}; set `do_train`, or "
             "set `output_dir` to a finished run",
             "init_checkpoint",
-            checkpoint,
+            model_path,
         )

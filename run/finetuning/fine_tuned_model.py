@@ -17,7 +17,7 @@ from bert_tf.cli.run_state import snapshot
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.techniques.compression.importance import importance, normalize
+from bert_tf.techniques.compression.importance import importance, normalize_importances
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS
 from run.finetuning.tasks.base import Task
@@ -119,7 +119,7 @@ class FineTunedModel:
                 dynamic_ncols=True,
             ),
         )
-        return [normalize(layers) for layers in found]
+        return [normalize_importances(layers) for layers in found]
 
     def write(self, folder, tensors, config):
         """Writes a derived model.

@@ -9,7 +9,7 @@ from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
 
 
-def choose_new_variables(task, checkpoint, keep_head, config):
+def choose_new_variables(task, model_path, keep_head, config):
     """Decides whether to load the task head of a checkpoint, and prints the decision.
 
     By default, it is loaded if it fits and task.json does not say that it was trained for other
@@ -17,7 +17,7 @@ def choose_new_variables(task, checkpoint, keep_head, config):
 
     Args:
       task: Task that has read its data.
-      checkpoint: Path for ModelDirectory.open, or None.
+      model_path: Path for ModelDirectory.open, or None.
       keep_head: bool. Whether to load the head. None decides.
       config: BertConfig.
 
@@ -29,16 +29,16 @@ def choose_new_variables(task, checkpoint, keep_head, config):
       InputError: With `keep_head`, if the checkpoint has no head for this task, or one that does
         not fit.
     """
-    if not checkpoint:
+    if not model_path:
         return ()
     shapes = task.head_shapes(config)
-    directory = ModelDirectory.open(checkpoint)
+    directory = ModelDirectory.open(model_path)
     tensors = directory.checkpoint.tensors
     missing = [name for name in shapes if name not in tensors]
     if missing:
         if keep_head:
             raise InputError(
-                f"`keep_head`: `init_checkpoint`={checkpoint} has no head for this task; it lacks "
+                f"`keep_head`: `init_checkpoint`={model_path} has no head for this task; it lacks "
                 f"{', '.join(missing)}"
             )
         return ()
@@ -52,7 +52,7 @@ def choose_new_variables(task, checkpoint, keep_head, config):
         difference = f"has {tensors[name].shape[0]} outputs, but this task requires {shape[0]}"
     if keep_head and not fits:
         raise InputError(
-            f"`keep_head`: the head of `init_checkpoint`={checkpoint} does not fit: it {difference}"
+            f"`keep_head`: the head of `init_checkpoint`={model_path} does not fit: it {difference}"
         )
     if keep_head or (keep_head is None and not difference):
         return ()
@@ -61,30 +61,30 @@ def choose_new_variables(task, checkpoint, keep_head, config):
         "; set `keep_head` to load it anyway" if fits and difference and keep_head is None else ""
     )
     warn(
-        f"`init_checkpoint`={checkpoint}: loads the encoder and initializes a new "
+        f"`init_checkpoint`={model_path}: loads the encoder and initializes a new "
         f"head{reason}{hint}"
     )
     return tuple(shapes)
 
 
-def get_output_order(task, checkpoint):
+def get_output_order(task, model_path):
     """Returns the index in a checkpoint's head of each label of a task, and prints a new order.
 
     Args:
       task: Task that has read its data.
-      checkpoint: Path for ModelDirectory.open.
+      model_path: Path for ModelDirectory.open.
 
     Returns:
       Tuple of int. () if the order is the same, or if the checkpoint has other labels.
     """
-    existing = ModelDirectory.open(checkpoint).task
+    existing = ModelDirectory.open(model_path).task
     if existing is None or existing.kind != task.metadata.kind or existing.has_generic_labels:
         return ()
     labels = task.order_labels(existing.labels)
     if labels == task.metadata.labels or {*labels} != {*task.metadata.labels}:
         return ()
     warn(
-        f"`init_checkpoint`={checkpoint}: reorders the outputs of its head, "
+        f"`init_checkpoint`={model_path}: reorders the outputs of its head, "
         f"{', '.join(existing.labels)}, to {', '.join(task.metadata.labels)}"
     )
     return tuple(labels.index(label) for label in task.metadata.labels)

@@ -23,7 +23,7 @@ from run.finetuning.experiment import (
     Experiment,
     Trained,
     check_run,
-    choose_padding,
+    choose_run_padding,
     write_scores,
 )
 from run.finetuning.head import choose_new_variables, get_output_order
@@ -58,7 +58,7 @@ def run(settings):
         output_dir; if a loss is not finite; or if there is no training and no checkpoint.
     """
     # Must precede all TensorFlow computation, such as tokenization.
-    strategy = make_strategy(settings)
+    strategy = open_strategy(settings)
     run_experiment(open_experiment(settings, strategy))
 
 
@@ -76,9 +76,9 @@ def run_experiment(experiment):
     task = experiment.task
     settings = task.settings
     if len(settings.runs) > 1 and settings.do_train:
-        checkpoint = settings.model.init_checkpoint
+        model_path = settings.model.init_checkpoint
         inputs = {
-            "init_checkpoint": checkpoint and files.at(checkpoint).absolute(),
+            "init_checkpoint": model_path and files.at(model_path).absolute(),
             **{name: settings.values()[name] for name in COMPARED},
         }
         experiment = dataclasses.replace(experiment, inputs=experiment.inputs | inputs)
@@ -167,12 +167,12 @@ def average_ensemble(experiment):
     return Trained(member.run, predict, scores, outputs)
 
 
-def make_strategy(settings):
+def open_strategy(settings):
     """Creates the strategy of FineTuningSettings, and checks batch sizes against its replicas.
 
     Checks only the batch sizes in use.
     """
-    strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
+    strategy = strategies.make_strategy(settings.devices, settings.step_settings.mixed_precision)
     training = settings.training
     if settings.do_train:
         name = "search_batch_sizes" if settings.search else "train_batch_size"
@@ -181,17 +181,17 @@ def make_strategy(settings):
                 name,
                 run_settings.training.train_batch_size,
                 strategy,
-                settings.step.accumulate_steps,
+                settings.step_settings.accumulate_steps,
             )
     if settings.do_eval and not (
-        settings.do_predict and TASKS[settings.task.kind].evaluates_predictions
+        settings.do_predict and TASKS[settings.task_settings.kind].evaluates_predictions
     ):
         strategies.check_batch_size("eval_batch_size", training.eval_batch_size, strategy)
     if settings.do_predict:
         size = settings.tuning.predict_batch_size
         strategies.check_batch_size("predict_batch_size", size, strategy)
     strategies.warn_about_slow_precision(
-        settings.step.mixed_precision, strategies.device_type(strategy)
+        settings.step_settings.mixed_precision, strategies.device_type(strategy)
     )
     return strategy
 
@@ -208,11 +208,13 @@ def open_experiment(settings, strategy, metadata=None):
     Returns:
       Experiment, whose task has the settings that the data resolve.
     """
-    checkpoint = settings.model.init_checkpoint
-    task = TASKS[settings.task.kind].open(settings, metadata or _read_model_metadata(settings))
-    tokenizer = settings.tokenizer.read_tokenizer(checkpoint, settings.model.config)
-    task = task.read(tokenizer, choose_padding(settings, strategy))
-    settings = dataclasses.replace(settings, task=task.data.resolved_settings)
+    model_path = settings.model.init_checkpoint
+    task = TASKS[settings.task_settings.kind].open(
+        settings, metadata or _read_model_metadata(settings)
+    )
+    tokenizer = settings.tokenizer.read_tokenizer(model_path, settings.model.config)
+    task = task.read(tokenizer, choose_run_padding(settings, strategy))
+    settings = dataclasses.replace(settings, task_settings=task.data.resolved_settings)
     task = dataclasses.replace(task, settings=settings, folder=_results_dir(settings, strategy))
     experiment = Experiment(strategy, task, choose_techniques(settings))
     if not settings.do_train:
@@ -222,14 +224,14 @@ def open_experiment(settings, strategy, metadata=None):
         run_settings.num_train_steps(task.num_train_examples)
     new_variables = ()
     output_order = ()
-    if checkpoint and not all(
+    if model_path and not all(
         has_run(run_settings.training.output_dir) for run_settings in settings.runs
     ):
         new_variables = choose_new_variables(
-            task, checkpoint, settings.keep_head, settings.model.config
+            task, model_path, settings.keep_head, settings.model.config
         )
         if not new_variables:
-            output_order = get_output_order(task, checkpoint)
+            output_order = get_output_order(task, model_path)
     return dataclasses.replace(
         experiment, inputs=inputs, new_variables=new_variables, output_order=output_order
     )
@@ -250,7 +252,7 @@ def choose_techniques(settings):
         techniques.append(
             Lora(
                 weights.lora_rank,
-                KINDS[settings.task.kind],
+                KINDS[settings.task_settings.kind],
                 settings.model.init_checkpoint,
                 weights.freeze_layers or 0,
             )
@@ -318,7 +320,7 @@ def _read_model_metadata(settings):
     folder = settings.runs[0].training.output_dir
     path = folder if has_run(folder) else settings.model.init_checkpoint
     metadata = ModelDirectory.open(path).task if path else None
-    return metadata if metadata and metadata.kind == settings.task.kind else None
+    return metadata if metadata and metadata.kind == settings.task_settings.kind else None
 
 
 def _results_dir(settings, strategy):

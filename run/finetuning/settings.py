@@ -44,20 +44,20 @@ class TuningSettings(ScheduleSettings):
     outer_settings: ClassVar = ("do_eval",)
 
     predict_batch_size: int = setting(
-        8, "Batch size for prediction.", lower=1, changeable=True, rare=True
+        8, "Batch size for prediction.", min_value=1, changeable=True, rare=True
     )
     eval_steps: int | None = setting(
         None,
         "Number of training steps between evaluations. The weights with the best score go to "
         "OUTPUT_DIR/best, and are used to evaluate and predict.",
-        lower=1,
+        min_value=1,
         rules=[Needs("do_eval")],
         changeable=True,
     )
     early_stopping_evals: int | None = setting(
         None,
         "Number of evaluations without improvement after which to stop training.",
-        lower=1,
+        min_value=1,
         rules=[Needs("eval_steps")],
         changeable=True,
     )
@@ -66,7 +66,7 @@ class TuningSettings(ScheduleSettings):
         "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in "
         "OUTPUT_DIR/run_1, ... Reports means and standard deviations; predictions are from the "
         "best run.",
-        lower=1,
+        min_value=1,
         changeable=True,
     )
     group_by_length: bool = setting(
@@ -79,7 +79,7 @@ class TuningSettings(ScheduleSettings):
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningSettings(ActionSettings, ModelJobSettings):
-    """Steps, and several runs. `task` contains the settings of the task, from data_prep.tasks."""
+    """Steps, and several runs. `task_settings` contains those of the task, from data_prep.tasks."""
 
     replaced: ClassVar = dict.fromkeys(
         ("train_batch_size", "learning_rate", "num_train_epochs"), "search"
@@ -92,12 +92,12 @@ class FineTuningSettings(ActionSettings, ModelJobSettings):
     )
 
     do_predict: bool = setting(False, "Write predictions for the test data.", changeable=None)
-    task: Settings = dataclasses.field(default_factory=Settings)
+    task_settings: Settings = dataclasses.field(default_factory=Settings)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
-    step: StepSettings = dataclasses.field(default_factory=StepSettings)
+    step_settings: StepSettings = dataclasses.field(default_factory=StepSettings)
     tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
     trained_weights: TrainedWeightsSettings = dataclasses.field(
         default_factory=TrainedWeightsSettings
@@ -151,33 +151,33 @@ class FineTuningSettings(ActionSettings, ModelJobSettings):
     search_batch_sizes: tuple[int, ...] = setting(
         (16, 32),
         "With --search: values of --train_batch_size to try.",
-        lower=1,
+        min_value=1,
         rules=[Needs("search")],
         rare=True,
     )
     search_learning_rates: tuple[float, ...] = setting(
         (5e-5, 3e-5, 2e-5),
         "With --search: values of --learning_rate to try.",
-        lower=0,
+        min_value=0,
         rules=[Needs("search")],
         rare=True,
     )
     search_epochs: tuple[float, ...] = setting(
         (2.0, 3.0, 4.0),
         "With --search: values of --num_train_epochs to try.",
-        lower=0,
+        min_value=0,
         rules=[Needs("search")],
         rare=True,
     )
 
     @property
-    def checkpoint(self):
+    def model_path(self):
         """See ModelJobSettings.
 
         The first run of an ensemble supplies unset values; raises InputError unless all runs exist.
         """
         if not self.ensemble:
-            return super().checkpoint
+            return super().model_path
         for folder in self.ensemble:
             if not has_run(folder):
                 raise InputError(
@@ -355,7 +355,7 @@ class FineTunedSettings(ModelJobSettings):
     Attributes:
       metadata: TaskMetadata of the model, once resolved. None if it has none and `needs_task` is
         False.
-      task: TaskSettings, once resolved.
+      task_settings: TaskSettings, once resolved.
       actions: ActionSettings, once resolved. They select the data to read.
       tuning: TuningSettings of the training of a derived model, once resolved.
       do_train: bool. Whether the job reads the training data.
@@ -372,7 +372,7 @@ class FineTunedSettings(ModelJobSettings):
     metadata: TaskMetadata | None = dataclasses.field(
         default=None, compare=False, repr=False, kw_only=True
     )
-    task: Settings | None = dataclasses.field(default=None, kw_only=True)
+    task_settings: Settings | None = dataclasses.field(default=None, kw_only=True)
     actions: Settings | None = dataclasses.field(default=None, kw_only=True)
     tuning: Settings | None = dataclasses.field(default=None, kw_only=True)
 
@@ -387,7 +387,7 @@ class FineTunedSettings(ModelJobSettings):
         values = settings.values() | data | {"config": settings.config}
         opened = cls().replace_values(values).add_file_values()
         opened = opened.replace_values({"max_seq_length": settings.served_task.max_seq_length})
-        roles.check(opened.task, opened.actions)
+        roles.check_roles(opened.task_settings, opened.actions)
         return opened
 
     def add_file_values(self):
@@ -395,8 +395,8 @@ class FineTunedSettings(ModelJobSettings):
 
         Raises InputError if the model was not fine-tuned, or for data of another task.
         """
-        checkpoint = self.model.init_checkpoint
-        directory = ModelDirectory.open(checkpoint)
+        model_path = self.model.init_checkpoint
+        directory = ModelDirectory.open(model_path)
         metadata = directory.task
         settings = dataclasses.replace(self, metadata=metadata)
         if metadata and metadata.max_seq_length:
@@ -407,14 +407,14 @@ class FineTunedSettings(ModelJobSettings):
             raise InputError(
                 f"must be a fine-tuned model, with a {TASK_FILE} that names its task",
                 "init_checkpoint",
-                checkpoint,
+                model_path,
             )
-        task = DATA[metadata.kind].settings_class.from_model(
+        task_settings = DATA[metadata.kind].settings_class.from_model(
             directory.run_settings, self.data.values()
         )
         return dataclasses.replace(
             settings,
-            task=task,
+            task_settings=task_settings,
             actions=ActionSettings(do_eval=self.do_eval),
             tuning=self.choose_tuning(),
         )

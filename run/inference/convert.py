@@ -10,7 +10,9 @@ from bert_tf.tasks.metadata import TASK_FILE
 def run(settings):
     """Converts a checkpoint and prints what it wrote. `settings`: ConversionSettings, resolved."""
     config = (
-        checkpoints.read_config(settings.bert_config_file) if settings.bert_config_file else None
+        checkpoints.read_config_file(settings.bert_config_file)
+        if settings.bert_config_file
+        else None
     )
     directory = ModelDirectory.open(settings.input)
     directory.check_loadable()

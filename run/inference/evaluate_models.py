@@ -23,10 +23,10 @@ from bert_tf.checkpoints import ModelDirectory
 from bert_tf.cli import script
 from bert_tf.cli.tables import format_table
 from bert_tf.errors import InputError, rename_argument
+from bert_tf.features import FEATURES
 from bert_tf.serving import checkpoint, exports, loading, saved_model
 from bert_tf.tasks import KINDS
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
-from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import FineTunedSettings
 from run.finetuning.tasks import TASKS
@@ -120,7 +120,7 @@ def _open_checkpoint(path, others, settings):
             path,
         )
     _check_kind(path, resolved.served_task.kind, others)
-    model = checkpoint.load_servable(**resolved.checkpoint_to_serve)
+    model = checkpoint.load_servable(**resolved.servable_options)
     if model.metadata.window_pooling:
         raise InputError(
             "splits long texts into windows, but models are evaluated on single windows; compare "
@@ -176,14 +176,14 @@ def _open_saved_model(path):
     """
     kind = KINDS[exports.read_metadata(path).kind]
     loaded = saved_model.load_saved_model(exports.find_latest_version(path))
-    static_length = loaded.signatures["ids"].structured_input_signature[1]["input_ids"].shape[-1]
+    required_length = loaded.signatures["ids"].structured_input_signature[1]["input_ids"].shape[-1]
 
     def answer(features):
         """Returns the logits of features, which it pads to a static length."""
         length = features["input_ids"].shape[-1]
-        if length > (static_length or length):
-            raise InputError(f"the export requires {static_length}", "max_seq_length", length)
-        missing = (static_length or length) - length
+        if length > (required_length or length):
+            raise InputError(f"the export requires {required_length}", "max_seq_length", length)
+        missing = (required_length or length) - length
         outputs = loaded.signatures["ids"](
             **{
                 name: tf.constant(
@@ -204,7 +204,7 @@ def _open_saved_model(path):
 
 def _open_file(path):
     """Opens a model in a file. See `_open_saved_model`."""
-    model = loading.open_file(path)
+    model = loading.open_export_file(path)
 
     def answer(features):
         shape = features["input_ids"].shape  # [B, S] or [B, choices, S]

@@ -29,9 +29,9 @@ class ModelEvaluationSettings(Settings):
     max_seq_length: int | None = setting(
         None,
         "Maximum sequence length in tokens. Defaults to the length in each checkpoint's task.json.",
-        lower=4,
+        min_value=4,
     )
-    eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
+    eval_batch_size: int = setting(32, "Batch size for evaluation.", min_value=1)
     int8_matrices: bool = setting(
         False,
         "Also evaluate the first model with each matrix rounded to int8 separately, and with all "

@@ -22,10 +22,12 @@ def run(settings):
     if settings.format != "saved_model":
         (export_litert if settings.format == "litert" else export_graph)(settings)
         return
-    content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
+    content = (
+        convert_with_weights(settings, settings.with_litert)[1] if settings.with_litert else None
+    )
     strategies.warn_about_slow_precision(settings.compute.mixed_precision, "CPU")
     servable = checkpoint.load_servable(
-        **settings.checkpoint_to_serve,
+        **settings.servable_options,
         dtype=DTYPE_POLICIES[settings.compute.mixed_precision],
         remove_padding=settings.signatures == saved_model.ALL_SIGNATURES,
     )
@@ -71,7 +73,7 @@ def export_litert(settings):
 
     Prints its size and its largest difference from the original model.
     """
-    servable, content = convert(settings, settings.weights)
+    servable, content = convert_with_weights(settings, settings.weights)
     files.at(settings.export_dir).make_dirs()
     path = os.path.join(settings.export_dir, f"model_{settings.weights}.tflite")
     with new_file(path, "wb") as file:
@@ -89,7 +91,7 @@ def export_litert(settings):
 def export_graph(settings):
     """Writes the ONNX or the OpenVINO model; prints its size, and the command to use it."""
     notes.write_line(f"converting to {settings.format}")
-    servable = checkpoint.load_servable(**settings.checkpoint_to_serve, remove_padding=False)
+    servable = checkpoint.load_servable(**settings.servable_options, remove_padding=False)
     files.at(settings.export_dir).make_dirs()
     if settings.format == "onnx":
         path = os.path.join(settings.export_dir, f"model{onnx.SUFFIX}")
@@ -107,13 +109,15 @@ def export_graph(settings):
     )
 
 
-def convert(settings, weights):
+def convert_with_weights(settings, weights):
     """Returns a Servable and the bytes of its LiteRT model.
 
     `weights`: Storage format of the weights.
     """
     notes.write_line("converting to LiteRT, which takes a minute or two")
     servable = checkpoint.load_servable(
-        **settings.checkpoint_to_serve | {"static_length": True, "layer": "litert"}
+        **settings.servable_options | {"static_length": True, "layer": "litert"}
     )
-    return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
+    return servable, litert.convert_servable(
+        servable, weights, settings.lengths, settings.batch_sizes
+    )

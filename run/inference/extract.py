@@ -10,7 +10,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.notes import write_line
-from bert_tf.tokenization.model_inputs import pack
+from bert_tf.tokenization.model_inputs import join_texts
 from run.inference import request_files, vector_files
 from run.training import prediction, strategies
 from run.training.padding import Padding
@@ -18,12 +18,12 @@ from run.training.settings import DTYPE_POLICIES
 
 MEAN_TOKEN = "[MEAN]"
 # Maximum memory for embeddings that wait to be reordered to the order of the input.
-WINDOW_BYTES = 1 << 29
+GROUP_BYTES = 1 << 29
 
 
 @tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Loads the model once, and processes the input window by window.
+    """Loads the model once, and processes the input group by group.
 
     Args:
       settings: ExtractionSettings, resolved.
@@ -58,7 +58,7 @@ def run(settings):
         predictor,
         max_seq_length,
         settings.requests.batch_size,
-        max(1, WINDOW_BYTES // batch_bytes),
+        max(1, GROUP_BYTES // batch_bytes),
     )
     num_rows = num_cut = 0
     with vector_files.FORMATS[settings.format](
@@ -100,7 +100,7 @@ def _make_predictor(settings, strategy, layers):
     )
 
 
-def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches):
+def extract(texts, tokenizer, predictor, max_seq_length, batch_size, group_batches):
     """Extracts the embeddings of texts.
 
     Args:
@@ -109,20 +109,20 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
       predictor: run.training.prediction.Predictor of vectors, float32 [B, S, layers, H].
       max_seq_length: int. Maximum length of a text in tokens.
       batch_size: int. Texts per batch.
-      window_batches: int. Number of batches of consecutive texts to sort by length together.
+      group_batches: int. Number of batches of consecutive texts to sort by length together.
 
     Yields:
       For each text: its tokens, list of str; their embeddings, float32 [tokens, layers, H]; and
       bool, whether it was truncated.
     """
     texts = iter(texts)
-    while window := list(itertools.islice(texts, window_batches * batch_size)):
-        pieces = [tokenizer.tokenize(list(column)) for column in zip(*window, strict=True)]
-        encoded, was_cut = pack(
+    while group := list(itertools.islice(texts, group_batches * batch_size)):
+        pieces = [tokenizer.tokenize(list(column)) for column in zip(*group, strict=True)]
+        joined, was_cut = join_texts(
             tokenizer, *pieces, max_seq_length=max_seq_length, static_length=True
         )
-        features = {name: values.numpy() for name, values in encoded.items()}
-        vectors = predictor(features, batch_size, "encoding")["vectors"]
+        features = {name: values.numpy() for name, values in joined.items()}
+        vectors = predictor(features, batch_size, "embedding")["vectors"]
         lengths = features["input_mask"].sum(axis=1)
         for ids, text_vectors, length, is_cut in zip(
             features["input_ids"], vectors, lengths, was_cut.numpy(), strict=True

@@ -16,12 +16,12 @@ from bert_tf.serving.loading import open_export
 from bert_tf.tasks.kind import add_article
 from run.inference import request_files
 
-WINDOW_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
+GROUP_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
 STANDARD_OUTPUT = "-"
 
 
 def run(settings):
-    """Reads, predicts, and writes window by window: memory does not grow with the file.
+    """Reads, predicts, and writes group by group: memory does not grow with the file.
 
     Args:
       settings: PredictionSettings, resolved.
@@ -29,7 +29,7 @@ def run(settings):
     Raises:
       InputError: See open_model and request_files.read. Also if the file is empty.
     """
-    model = open_model(settings)
+    model = open_requested_model(settings)
     requests = request_files.read(
         settings.requests.input_file, model.inputs, settings.request_options
     )
@@ -73,9 +73,9 @@ def predict_rows(model, requests, batch_size):
       batch_size: int. Requests per batch.
     """
     requests = iter(requests)
-    while window := list(itertools.islice(requests, WINDOW_BATCHES * batch_size)):
-        inputs = {name: [request.inputs[name] for request in window] for name in model.inputs}
-        for request, row in zip(window, model.predict(batch_size, **inputs), strict=True):
+    while group := list(itertools.islice(requests, GROUP_BATCHES * batch_size)):
+        inputs = {name: [request.inputs[name] for request in group] for name in model.inputs}
+        for request, row in zip(group, model.predict(batch_size, **inputs), strict=True):
             copied = {
                 f"input.{name}" if name in row else name: value
                 for name, value in request.copied.items()
@@ -83,7 +83,7 @@ def predict_rows(model, requests, batch_size):
             yield copied | row
 
 
-def open_model(settings):
+def open_requested_model(settings):
     """Opens the model of a job.
 
     Args:
@@ -104,7 +104,7 @@ def open_model(settings):
     settings.check_kind()
     from bert_tf.serving.checkpoint import load_model
 
-    return load_model(**settings.checkpoint_to_serve)
+    return load_model(**settings.servable_options)
 
 
 @contextlib.contextmanager

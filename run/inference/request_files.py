@@ -134,7 +134,7 @@ def read(path, text_inputs, options=DEFAULT):
         and line.
     """
     text_inputs = list(text_inputs)
-    with open_file(path, text_inputs, options) as opened:
+    with open_requests(path, text_inputs, options) as opened:
         if opened.requests is None:
             _check_lines(path, text_inputs)
             yield from _read_lines(path, opened.lines, text_inputs)
@@ -150,7 +150,7 @@ def read_texts(path, options=DEFAULT):
     BERT: without white space at both ends, and split at the last SEPARATOR. An empty line is an
     empty text, so line numbers are unchanged.
     """
-    with open_file(path, ["text"], options, allows_pairs=True) as opened:
+    with open_requests(path, ["text"], options, allows_pairs=True) as opened:
         if opened.requests is None:
             for line in opened.lines:
                 text_a, text_b = split_pair(line.strip())
@@ -162,7 +162,7 @@ def read_texts(path, options=DEFAULT):
 
 
 @contextlib.contextmanager
-def open_file(path, text_inputs, options=DEFAULT, allows_pairs=False):
+def open_requests(path, text_inputs, options=DEFAULT, allows_pairs=False):
     """Provides the OpenedFile of a file of requests, with a note at the end; see `read`.
 
     Args:

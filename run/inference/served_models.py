@@ -53,7 +53,7 @@ class ServingSettings(ModelJobSettings):
         return self.label.read_labels() if self.label else ()
 
     @property
-    def checkpoint_to_serve(self):
+    def servable_options(self):
         """Arguments of `bert_tf.serving.checkpoint.load_servable`, a dict, once resolved."""
         argument, directory = next(iter(self.model_files.directories.items()))
         values = self.values()
@@ -81,7 +81,9 @@ class ServingSettings(ModelJobSettings):
 class CandidateSettings(ServingSettings):
     """Base class of jobs that can give several answers."""
 
-    top_k: int = setting(5, "Number of candidates per [MASK], or of answers per question.", lower=1)
+    top_k: int = setting(
+        5, "Number of candidates per [MASK], or of answers per question.", min_value=1
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +173,7 @@ class AnyModelSettings(CandidateSettings):
         return _Location(name, path, is_exported)
 
     @property
-    def checkpoint(self):
+    def model_path(self):
         """See ModelJobSettings."""
         location = self._location
         return None if location.is_export else (location.setting, location.path)

@@ -80,7 +80,7 @@ class RequestSettings(RequestFormatSettings):
         rules=[Required()],
         role=roles.INPUT_FILE,
     )
-    batch_size: int = setting(32, "Batch size in rows.", lower=1)
+    batch_size: int = setting(32, "Batch size in rows.", min_value=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +187,7 @@ class ExportSettings(CheckpointSettings):
     version: int | None = setting(
         None,
         "Version number. Defaults to one more than the highest version in --export_dir.",
-        lower=1,
+        min_value=1,
         rules=[Needs(equals("format", "saved_model"))],
     )
     format: str = setting(
@@ -225,11 +225,11 @@ class ExportSettings(CheckpointSettings):
         buckets.LENGTHS,
         "Sequence lengths of LiteRT's graphs in tokens. A single text uses the shortest graph "
         "that fits it. Values above --max_seq_length become --max_seq_length.",
-        lower=1,
+        min_value=1,
         rules=[Needs(LITERT)],
     )
     batch_sizes: tuple[int, ...] = setting(
-        buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1, rules=[Needs(LITERT)]
+        buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", min_value=1, rules=[Needs(LITERT)]
     )
     compute: ComputeTypeSettings = dataclasses.field(default_factory=ComputeTypeSettings)
 
@@ -414,7 +414,7 @@ class ConversionSettings(Settings):
         "Extend the model to this number of positions, for further pre-training or fine-tuning on "
         "longer texts, by repeating the position embeddings from the first one. By default, the "
         "number does not change.",
-        lower=1,
+        min_value=1,
     )
 
     def check_files(self):

@@ -9,7 +9,7 @@ from bert_tf import files
 from bert_tf.tasks import MaskedLM
 from bert_tf.tasks.masked_lm.task import MASK
 from run.inference import request_files
-from run.inference.predict import open_model
+from run.inference.predict import open_requested_model
 
 
 def run(settings):
@@ -19,10 +19,12 @@ def run(settings):
     """
     if settings.task == MaskedLM.name:
         fill_masks(
-            open_model(settings.accept_pairs()), read_requests(settings.text), settings.top_k
+            open_requested_model(settings.accept_pairs()),
+            read_requests(settings.text),
+            settings.top_k,
         )
     else:
-        model = open_model(settings)
+        model = open_requested_model(settings)
         answer_questions(
             model, read_requests(settings.question), settings.read_context(), settings.top_k
         )

@@ -33,9 +33,9 @@ class PretrainingData:
         if settings.eval_input_file:
             self._eval_files = paths.expand_globs("eval_input_file", settings.eval_input_file)
         self._features, self._transform = _record_features(settings, config)
-        self._limits = record_checks.pretraining_limits(config, settings)
+        self._bounds = record_checks.compute_bounds(config, settings)
         full_files = set(
-            record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
+            record_checks.check_pretraining_records(self._all_files, self._features, self._bounds)
         )
         if empty := [path for path in self._all_files if path not in full_files]:
             noun = "files" if len(empty) > 1 else "file"
@@ -67,7 +67,7 @@ class PretrainingData:
             training.random_seed,
             skip_steps,
             share=share,
-            limits=self._limits,
+            bounds=self._bounds,
             transform=self._transform,
         )
 
@@ -82,7 +82,7 @@ class PretrainingData:
             self._settings.training.eval_batch_size,
             drop_remainder,
             share=share,
-            limits=self._limits,
+            bounds=self._bounds,
             transform=self._transform,
         )
 
@@ -91,7 +91,7 @@ class PretrainingData:
 
         The error names the file of the record.
         """
-        return record_checks.name_bad_file(self._all_files, self._features, self._limits)
+        return record_checks.name_bad_file(self._all_files, self._features, self._bounds)
 
     @property
     def _all_files(self):

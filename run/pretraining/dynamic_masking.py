@@ -4,7 +4,7 @@ See RoBERTa (arXiv:1907.11692, section 4.1). The distribution is the same as in
 `create_masked_lm_predictions` of the original BERT, which data_prep.pretraining.instances.masking
 samples record by record. Here a batch is masked at once, in graph ops for `tf.data`.
 
-Shape legend: B batch, S sequence, P predictions, V vocabulary.
+Shape legend: B batch, S sequence, P positions to predict, V vocabulary.
 """
 
 from typing import NamedTuple
@@ -90,17 +90,19 @@ def _choose_in_packs(choose, settings, seed, features, epochs, numbers):
     """
     input_ids = features["input_ids"]
     sequences = features["input_mask"]
-    most = settings.most_packed
+    max_packed = settings.max_packed
     length = settings.max_seq_length
     num_predictions = settings.max_predictions_per_seq
     # In order of sequences: [B * K].
-    which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])
-    repeat = lambda values: tf.repeat(values, most, axis=0)
+    which = tf.tile(tf.range(1, max_packed + 1), [tf.shape(input_ids)[0]])
+    repeat = lambda values: tf.repeat(values, max_packed, axis=0)
     random_numbers = _RandomNumbers(seed, repeat(epochs), repeat(numbers), tf.cast(which, tf.int64))
     positions, is_masked = choose(
         repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], random_numbers
     )
-    all_positions = tf.reshape(tf.where(is_masked, positions, length), [-1, most * num_predictions])
+    all_positions = tf.reshape(
+        tf.where(is_masked, positions, length), [-1, max_packed * num_predictions]
+    )
     fits = tf.debugging.Assert(
         tf.reduce_all(
             tf.reduce_sum(tf.cast(all_positions < length, tf.int32), axis=1) <= num_predictions

@@ -36,9 +36,9 @@ class PretrainingEvaluator:
                 for name in [
                     "loss",
                     *(
-                        name.removesuffix("loss") + kind
+                        name.removesuffix("loss") + measure
                         for name in self._loss.names[1:]
-                        for kind in ("accuracy", "loss")
+                        for measure in ("accuracy", "loss")
                     ),
                 ]
             }

@@ -24,7 +24,7 @@ PARSED_AHEAD = 8  # Batches.
 
 
 def pretraining_training_data(
-    files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, limits=None, transform=None
+    files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, bounds=None, transform=None
 ):
     """Creates endless training batches: every record is used once before any is repeated.
 
@@ -35,7 +35,7 @@ def pretraining_training_data(
       seed: int. Seed of the order.
       skip_steps: int. Number of batches to skip at the start.
       share: HostShare. Rows of each batch to return; others are not parsed.
-      limits: Result of record_checks.pretraining_limits, to check every record, or None.
+      bounds: Result of record_checks.compute_bounds, to check every record, or None.
       transform: Callable (features, epochs int64 [rows], indices int64 [rows]) -> features, where
         `epochs` and `indices` are each record's epoch and position in it. None leaves features
         unchanged.
@@ -59,7 +59,7 @@ def pretraining_training_data(
 
     @tf.autograph.experimental.do_not_convert
     def parse(numbers, serialized):
-        parsed = _parse(serialized[rows], features, limits)
+        parsed = _parse(serialized[rows], features, bounds)
         return (
             transform(parsed, numbers[rows] // MAX_RECORDS, numbers[rows] % MAX_RECORDS)
             if transform
@@ -71,7 +71,7 @@ def pretraining_training_data(
 
 
 def pretraining_evaluation_data(
-    files, features, batch_size, drop_remainder=False, *, share=WHOLE, limits=None, transform=None
+    files, features, batch_size, drop_remainder=False, *, share=WHOLE, bounds=None, transform=None
 ):
     """Creates batches of every record once, in file order. See `pretraining_training_data`.
 
@@ -82,7 +82,7 @@ def pretraining_evaluation_data(
 
     @tf.autograph.experimental.do_not_convert
     def parse(indices, serialized):
-        parsed = _parse(serialized[rows], features, limits)
+        parsed = _parse(serialized[rows], features, bounds)
         return (
             transform(parsed, tf.zeros_like(indices[rows]), indices[rows]) if transform else parsed
         )
@@ -156,6 +156,6 @@ def _parse_batches(batches, parse):
     )
 
 
-def _parse(serialized, features, limits):
+def _parse(serialized, features, bounds):
     parsed = records.parse(serialized, features)
-    return parsed if limits is None else record_checks.assert_within(parsed, limits)
+    return parsed if bounds is None else record_checks.assert_within(parsed, bounds)

@@ -17,9 +17,9 @@ from run.pretraining.phases import get_phases
 from run.training import model_files, strategies
 from run.training.evaluations import NO_EVALUATIONS, EvaluationPlan
 from run.training.loop import lock_run, open_run
-from run.training.results import write_results
+from run.training.padding import Padding
+from run.training.results import RESULTS_FILE, write_results
 
-RESULTS_FILE = "eval_results.txt"
 HEADS = "cls/"  # Prefix of the names of the variables that an evaluation requires.
 
 
@@ -37,7 +37,7 @@ def run(settings, techniques=()):
     """
     folder = settings.training.output_dir
     config = settings.model.config
-    strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
+    strategy = open_strategy(settings)  # Must precede all TensorFlow computation.
     phases = [
         dataclasses.replace(phase, data=PretrainingData(phase.settings, config))
         for phase in get_phases(settings)
@@ -45,7 +45,7 @@ def run(settings, techniques=()):
     for note in settings.notes():
         notes.tell(note)
     strategies.warn_about_slow_precision(
-        settings.step.mixed_precision, strategies.device_type(strategy)
+        settings.step_settings.mixed_precision, strategies.device_type(strategy)
     )
     model_files.check_run_files(folder, config, settings.tokenizer)
     if settings.do_train:
@@ -84,7 +84,7 @@ def _make_evaluation(run, settings, phases):
     evaluator = PretrainingEvaluator(
         run.strategy, run.model, objective.sentence_label, objective.token_loss
     )
-    drop_remainder = strategies.requires_static_shapes(run.strategy)
+    drop_remainder = strategies.choose_padding(run.strategy) is Padding.STATIC
 
     def evaluate():
         """Evaluates on records of the last step's phase."""
@@ -97,19 +97,19 @@ def _make_evaluation(run, settings, phases):
     return evaluate
 
 
-def make_strategy(settings):
+def open_strategy(settings):
     """Creates the strategy of PretrainingSettings, and checks batch sizes against its replicas.
 
     Checks only the batch sizes in use.
     """
-    strategy = strategies.make_strategy(settings.devices, settings.step.mixed_precision)
+    strategy = strategies.make_strategy(settings.devices, settings.step_settings.mixed_precision)
     if settings.do_train:
         for phase in get_phases(settings):
             strategies.check_batch_size(
                 "train_batch_size",
                 phase.batch_size,
                 strategy,
-                settings.step.accumulate_steps,
+                settings.step_settings.accumulate_steps,
             )
     if settings.do_eval:
         strategies.check_batch_size("eval_batch_size", settings.training.eval_batch_size, strategy)
@@ -122,16 +122,19 @@ def start(settings, strategy, techniques=()):
     Raises:
       InputError: If there is nothing to train, and no trained model to evaluate.
     """
-    checkpoint = settings.model.init_checkpoint
+    model_path = settings.model.init_checkpoint
     config = settings.model.config
     objective = settings.objective_spec
 
     def make_model():
-        fast = choose_fast(
-            settings, strategy, config, recompute=settings.step.recompute_activations
+        fast = choose_pretraining_fast(
+            settings, strategy, config, recompute=settings.step_settings.recompute_activations
         )
         encoder = FastEncoder(
-            config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy
+            config,
+            fast,
+            seed=settings.training.random_seed,
+            dtype=settings.step_settings.dtype_policy,
         )
         return models.BertPretrainer(encoder, sentence_label=objective.sentence_label)
 
@@ -142,11 +145,11 @@ def start(settings, strategy, techniques=()):
         make_model,
         loss,
         techniques,
-        init_checkpoint=checkpoint,
+        init_checkpoint=model_path,
         num_steps=settings.num_train_steps if settings.do_train else None,
         num_warmup_steps=settings.num_warmup_steps,
     )
-    if not run.step and not checkpoint and not settings.do_train:
+    if not run.step and not model_path and not settings.do_train:
         raise InputError(
             "contains no checkpoint to evaluate; train first, or set `init_checkpoint`",
             "output_dir",
@@ -157,28 +160,28 @@ def start(settings, strategy, techniques=()):
             raise InputError(
                 f"cannot be evaluated, since it lacks {', '.join(lacking)}; set `do_train`",
                 "init_checkpoint",
-                checkpoint,
+                model_path,
             )
         heads = dict.fromkeys(name.removeprefix(HEADS).partition("/")[0] for name in lacking)
         notes.tell(
-            f"{checkpoint} lacks heads of pre-training ({', '.join(heads)}), which start with "
+            f"{model_path} lacks heads of pre-training ({', '.join(heads)}), which start with "
             "random weights"
         )
     return run
 
 
-def choose_fast(settings, strategy, config, **options):
+def choose_pretraining_fast(settings, strategy, config, **options):
     """Returns the Fast for the encoder of PretrainingSettings, or for its teacher.
 
     `options`: Other fields of Fast.
     """
-    step = settings.step
+    step_settings = settings.step_settings
     return strategies.choose_fast(
         strategy,
         config,
-        strategies.choose_padding(strategy, step.jit_compile),
-        jit_compile=step.jit_compile,
-        in_16_bits=step.is_16_bit,
+        strategies.choose_padding(strategy, step_settings.jit_compile),
+        jit_compile=step_settings.jit_compile,
+        in_16_bits=step_settings.is_16_bit,
         **options,
     )
 

@@ -44,7 +44,10 @@ def get_phases(settings):
         round(before * settings.num_train_steps)
         for before in itertools.accumulate(fractions[:-1], initial=0.0)
     ]
-    return [Phase(first, part) for (_, part), first in zip(parts, firsts, strict=True)]
+    return [
+        Phase(first, phase_settings)
+        for (_, phase_settings), first in zip(parts, firsts, strict=True)
+    ]
 
 
 def _parse_phase(text, settings):
@@ -72,7 +75,7 @@ def _parse_phase(text, settings):
         for name in ("input_file", "eval_input_file")
     }
     try:
-        phase = dataclasses.replace(
+        phase_settings = dataclasses.replace(
             settings,
             max_seq_length=length,
             max_predictions_per_seq=predictions,
@@ -80,7 +83,7 @@ def _parse_phase(text, settings):
             training=dataclasses.replace(settings.training, train_batch_size=batch_size),
             phases=None,
         )
-        check_rules(phase)
+        check_rules(phase_settings)
     except InputError as error:  # It is about a setting that `phases` replaces.
         raise InputError(str(error), "phases", text) from error
-    return fraction, phase
+    return fraction, phase_settings

@@ -19,9 +19,9 @@ from run.pretraining import dynamic_masking
 
 SCAN_RECORDS = 1000  # Number of records to parse together.
 NUM_THREADS = 16  # Number of files to count in parallel, and of remote files to check.
-# Features of some kinds of records: their content, and the settings that determine whether records
+# Features of some records: their content, and the settings that determine whether records
 # have them.
-FEATURES_OF_KINDS = {
+OPTIONAL_FEATURES = {
     "masked_lm_positions": ("masks", "`masking` or `objective`"),
     "positions": ("several sequences each", "`pack_sequences`"),
     "next_sentence_labels": ("next sentence labels", "`objective`"),
@@ -30,7 +30,7 @@ FEATURES_OF_KINDS = {
 CORRUPTED = "is corrupted, truncated, or not a TFRecord file; inspect_records finds the byte"
 
 
-def pretraining_limits(config, settings):
+def compute_bounds(config, settings):
     """Returns the exclusive upper bound of the numbers in pre-training records.
 
     Args:
@@ -41,7 +41,7 @@ def pretraining_limits(config, settings):
     label = settings.objective_spec.sentence_label
     return {
         "input_ids": config.vocab_size,
-        "input_mask": settings.most_packed + 1 if settings.most_packed else 2,
+        "input_mask": settings.max_packed + 1 if settings.max_packed else 2,
         "segment_ids": config.num_segments,
         "positions": length,
         "masked_lm_positions": length,
@@ -51,14 +51,14 @@ def pretraining_limits(config, settings):
     }
 
 
-def check_pretraining_records(paths, features, limits):
+def check_pretraining_records(paths, features, bounds):
     """Raises InputError, naming the file, unless the first record of each file matches the model.
 
     Args:
       paths: Paths of TFRecord files.
       features: Features from data_prep.records.pretraining_features, or from
         unmasked_pretraining_features for records without masks.
-      limits: Result of `pretraining_limits`.
+      bounds: Result of `compute_bounds`.
 
     Returns:
       List of the paths of files that contain records; others are empty.
@@ -70,7 +70,7 @@ def check_pretraining_records(paths, features, limits):
             first = next(iter(tf.data.TFRecordDataset(path)), None)
         except tf.errors.DataLossError as error:
             raise InputError(f"{path}: {_describe_corruption(path)}") from error
-        wrong = None if first is None else _describe_mismatch(first.numpy(), features, limits)
+        wrong = None if first is None else _describe_mismatch(first.numpy(), features, bounds)
         if wrong:
             raise InputError(f"{path}: {wrong}")
         return first is not None
@@ -87,7 +87,7 @@ def check_pretraining_records(paths, features, limits):
 
 
 @contextlib.contextmanager
-def name_bad_file(paths, features, limits):
+def name_bad_file(paths, features, bounds):
     """Converts an error caused by a bad record to an InputError that names its file.
 
     It searches the files, because TensorFlow's error names none. See `check_pretraining_records`
@@ -99,7 +99,7 @@ def name_bad_file(paths, features, limits):
         if dynamic_masking.TOO_MANY_MASKS in str(error):
             raise InputError(dynamic_masking.TOO_MANY_MASKS) from error
         write_line(f"searching {len(paths)} files for an invalid record")
-        _find_bad_record(paths, features, limits)
+        _find_bad_record(paths, features, bounds)
         raise
 
 
@@ -121,14 +121,14 @@ def count_records(paths):
         return sum(pool.map(count, paths))
 
 
-def assert_within(features, limits):
-    """Checks that a batch's numbers are within the model's limits; a graph function.
+def assert_within(features, bounds):
+    """Checks that a batch's numbers are within the model's bounds; a graph function.
 
     On a GPU, a lookup of an invalid ID returns zeros and does not fail.
 
     Args:
       features: Dict of name to [B, length] int32, or float32, which must be finite.
-      limits: Dict of name to int. Numbers of that feature must be at least 0 and less than this.
+      bounds: Dict of name to int. Numbers of that feature must be at least 0 and less than this.
 
     Returns:
       features. Using them runs the check.
@@ -144,27 +144,27 @@ def assert_within(features, limits):
                     tf.reduce_all(tf.math.is_finite(values)), [f"{name} is not finite"]
                 )
             )
-        elif name in limits:
-            within = tf.reduce_all((values >= 0) & (values < limits[name]))
+        elif name in bounds:
+            within = tf.reduce_all((values >= 0) & (values < bounds[name]))
             checks.append(
-                tf.debugging.Assert(within, [f"{name} is not between 0 and {limits[name] - 1}"])
+                tf.debugging.Assert(within, [f"{name} is not between 0 and {bounds[name] - 1}"])
             )
     # None in eager mode.
     with tf.control_dependencies([check for check in checks if check is not None]):
         return {name: tf.identity(values) for name, values in features.items()}
 
 
-def _find_bad_record(paths, features, limits):
+def _find_bad_record(paths, features, bounds):
     """Raises InputError for the first file with a record that is unreadable or does not match."""
     for path in paths:
         batch = ()
         try:
             for batch in tf.data.TFRecordDataset(path).batch(SCAN_RECORDS):
-                assert_within(records.parse(batch, features), limits)
+                assert_within(records.parse(batch, features), bounds)
         except tf.errors.DataLossError as error:
             raise InputError(f"{path}: {_describe_corruption(path)}") from error
         except tf.errors.InvalidArgumentError as error:
-            reasons = (_describe_mismatch(record, features, limits) for record in batch.numpy())
+            reasons = (_describe_mismatch(record, features, bounds) for record in batch.numpy())
             raise InputError(f"{path}: {next(filter(None, reasons))}") from error
 
 
@@ -175,8 +175,8 @@ def _describe_corruption(path):
     return reader.COMPRESSED if is_compressed else CORRUPTED
 
 
-def _describe_mismatch(record, features, limits):
-    """Describes how a record (bytes) differs from these features and limits.
+def _describe_mismatch(record, features, bounds):
+    """Describes how a record (bytes) differs from these features and bounds.
 
     Returns None if it matches.
     """
@@ -185,7 +185,7 @@ def _describe_mismatch(record, features, limits):
     except message.DecodeError:
         return "a record is not a tf.train.Example"
     names = {feature.name for feature in features}
-    for name, (content, flags) in FEATURES_OF_KINDS.items():
+    for name, (content, flags) in OPTIONAL_FEATURES.items():
         if (name in stored) != (name in names):
             return (
                 f"its records {'contain' if name in stored else 'lack'} {content}; set {flags} to "
@@ -203,13 +203,13 @@ def _describe_mismatch(record, features, limits):
                 f"{feature.length} are expected; set `max_seq_length` and "
                 "`max_predictions_per_seq` as for the records"
             )
-        limit = limits.get(feature.name, math.inf)
+        bound = bounds.get(feature.name, math.inf)
         for number in numbers.value:
             if feature.is_float and not math.isfinite(number):
                 return f"a record contains {number} in {feature.name}, which must be finite"
-            if not (feature.is_float or 0 <= number < limit):
+            if not (feature.is_float or 0 <= number < bound):
                 return (
                     f"a record contains {number} in {feature.name}, but the model supports only 0 "
-                    f"to {limit - 1}"
+                    f"to {bound - 1}"
                 )
     return None

@@ -73,7 +73,7 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=OriginalDeviceSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
-    step: StepSettings = dataclasses.field(default_factory=StepSettings)
+    step_settings: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     input_file: str | None = setting(
         None,
@@ -95,22 +95,24 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
     do_whole_word_mask: bool = adapt(RecordSettings, "do_whole_word_mask", rules=[IS_DYNAMIC])
     mask_fraction: float = adapt(RecordSettings, "mask_fraction", rules=[IS_DYNAMIC])
     random_fraction: float = adapt(RecordSettings, "random_fraction", rules=[IS_DYNAMIC])
-    num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, changeable=True)
+    num_train_steps: int = setting(
+        100000, "Step at which training ends.", min_value=1, changeable=True
+    )
     num_warmup_steps: int = setting(
         10000,
         "Number of steps over which the learning rate increases from 0. If it exceeds "
         "--num_train_steps, the learning rate never reaches its peak.",
-        lower=0,
+        min_value=0,
         changeable=True,
     )
     max_eval_steps: int = setting(
-        100, "Maximum number of batches to evaluate.", lower=1, changeable=True
+        100, "Maximum number of batches to evaluate.", min_value=1, changeable=True
     )
     eval_steps: int | None = setting(
         None,
         "Number of training steps between evaluations, whose results go to eval_log.csv and "
         "loss.png.",
-        lower=1,
+        min_value=1,
         rules=[Needs("do_train"), Needs("do_eval")],
         changeable=True,
     )
@@ -160,7 +162,7 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
         return first, last
 
     @property
-    def longest_sequence(self):
+    def max_sequence_length(self):
         """See ModelJobSettings."""
         return max(phase.settings.max_seq_length for phase in phases.get_phases(self))
 
@@ -188,7 +190,7 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
                 "directory of a checkpoint names it",
                 "vocab_file",
             )
-        check_config(self.model.config, self.objective)
+        check_objective(self.model.config, self.objective)
         for phase in phases.get_phases(self):
             patterns = {
                 name: getattr(phase.settings, name) for name in ("input_file", "eval_input_file")
@@ -209,7 +211,7 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
             )
 
 
-def check_config(config, objective):
+def check_objective(config, objective):
     """Raises InputError if a model with a BertConfig cannot be pre-trained with an objective.
 
     `objective`: Key of OBJECTIVES.

@@ -57,21 +57,21 @@ class PruneModelSettings(FineTunedSettings):
         1.0,
         "Fraction of attention heads to keep, the most important ones; each layer keeps at least "
         "one.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
     )
     keep_neurons: float = setting(
         1.0,
         "Fraction of feed-forward neurons to keep, the most important ones; each layer keeps at "
         "least one.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
     )
     embedding_size: int | None = setting(
         None,
         "Factorize the word embeddings into two matrices with this inner dimension, as in ALBERT; "
         "less than the model's hidden_size.",
-        lower=1,
+        min_value=1,
     )
     prune_vocabulary: tuple[str, ...] = setting(
         (),
@@ -82,13 +82,13 @@ class PruneModelSettings(FineTunedSettings):
     importance_examples: int = setting(
         2048,
         "Number of training examples for measuring importance, before each round.",
-        lower=1,
+        min_value=1,
         rules=[Needs(UNITS)],
     )
     rounds: int = setting(
         1,
         "Number of equal pruning steps, each with a new measurement of importance.",
-        lower=1,
+        min_value=1,
         rules=[Needs(UNITS)],
     )
     distill: bool = setting(

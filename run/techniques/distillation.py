@@ -14,6 +14,7 @@ from bert_tf.cli.run_state import fingerprint
 from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
+from bert_tf.features import FEATURES
 from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.tasks import KINDS
 from bert_tf.techniques.distillation_losses import (
@@ -23,7 +24,6 @@ from bert_tf.techniques.distillation_losses import (
 )
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import TheseusModel, draw_layers
-from data_prep.tasks.base import ID_FEATURES
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
@@ -190,7 +190,7 @@ class TaskDistillation(Distillation):
             assert (
                 rows["unique_ids"][:, 0] == self._first_id + np.arange(len(rows["unique_ids"]))
             ).all()
-        features = {name: rows[name] for name in ID_FEATURES}
+        features = {name: rows[name] for name in FEATURES}
         lengths = count_tokens(features["input_mask"])
         request = self._describe(features, task.settings)
         self._outputs_path = path = find_subfolder(self._folder, [self._teacher_files, request])
@@ -252,14 +252,14 @@ class TaskDistillation(Distillation):
     def _describe(self, features, settings):
         """Returns a dict of everything that the outputs depend on, except for the teacher."""
         data = hashlib.sha256()
-        for name in ID_FEATURES:
+        for name in FEATURES:
             data.update(np.ascontiguousarray(features[name]).tobytes())
         return {
             "data": data.hexdigest(),
             "rows": len(features["input_ids"]),
             "inner": self._inner,
             "layers": list(self._layers),
-            "mixed_precision": settings.step.mixed_precision,
+            "mixed_precision": settings.step_settings.mixed_precision,
         }
 
     def _write_outputs(self, path, metadata, features, lengths, task):
@@ -315,12 +315,13 @@ class TaskDistillation(Distillation):
             strategy,
             self._teacher,
             strategies.choose_padding(
-                strategy, settings.step.jit_compile, settings.tuning.group_by_length
+                strategy, settings.step_settings.jit_compile, settings.tuning.group_by_length
             ),
-            jit_compile=settings.step.jit_compile,
+            jit_compile=settings.step_settings.jit_compile,
         )
         model = task.make_model(
-            FastEncoder(self._teacher, fast, dtype=settings.step.dtype_policy), self._metadata
+            FastEncoder(self._teacher, fast, dtype=settings.step_settings.dtype_policy),
+            self._metadata,
         )
         load_pretrained(model, self._path)
         model.trainable = False

@@ -4,11 +4,11 @@ import os
 
 from bert_tf import files
 from bert_tf.checkpoints import adapters, model_tensors, peft
-from bert_tf.checkpoints.original import VOCABULARY_NAME
 from bert_tf.files import new_file, read_bytes
 from bert_tf.tasks.metadata import TASK_FILE
 from bert_tf.techniques import lora
 from bert_tf.tokenization.token_files import TOKENIZER_CONFIG_NAME
+from bert_tf.tokenization.vocabulary import VOCABULARY_NAME
 from run.techniques.base import Technique
 from run.training.checkpoints import ADAPTER_FOLDER
 
@@ -59,4 +59,4 @@ class Lora(Technique):
                     with new_file(os.path.join(path, name), "wb") as file:
                         file.write(read_bytes(source))
             print(f"{path}: adapters and head, {size / 1e6:.2f} MB")
-        lora.merge_adapters(run.model.encoder)
+        lora.merge_into_kernels(run.model.encoder)

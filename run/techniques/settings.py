@@ -32,7 +32,7 @@ class TrainedWeightsSettings(Settings):
         None,
         "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the "
         "embeddings. Saves time and memory. By default, trains all layers.",
-        lower=0,
+        min_value=0,
         rules=[Needs("do_train")],
     )
     layerwise_learning_rate_decay: float = setting(
@@ -40,8 +40,8 @@ class TrainedWeightsSettings(Settings):
         "Factor of the learning rate from each layer to the layer below it, and from the lowest "
         "layer to the embeddings. The top layer, the pooler, and the head use --learning_rate. 1 "
         "for no decay.",
-        lower=1e-3,
-        upper=1,
+        min_value=1e-3,
+        max_value=1,
         rules=[Needs("do_train")],
     )
     lora_rank: int | None = setting(
@@ -50,7 +50,7 @@ class TrainedWeightsSettings(Settings):
         "and feed-forward network, together with the pooler and the head. 8 is common, with a "
         "--learning_rate of 1e-4 to 1e-3. Writes the trained weights to OUTPUT_DIR/adapter, in "
         "the format of PEFT.",
-        lower=1,
+        min_value=1,
         rules=[Needs("do_train"), NotWith("quantize_from_step")],
     )
     quantize_from_step: int | None = setting(
@@ -58,7 +58,7 @@ class TrainedWeightsSettings(Settings):
         "Step at which to begin quantization-aware training: weights and inputs of matrix "
         "multiplications are rounded as in a LiteRT file with int8 weights, which then gives the "
         "same predictions. Evaluations use the rounded model. By default, nothing is rounded.",
-        lower=0,
+        min_value=0,
         changeable=True,
     )
 
@@ -93,7 +93,7 @@ class StudentSettings(Settings):
         (),
         "0-based layers of the teacher that initialize the student, together with the embeddings, "
         "the pooler, and the head.",
-        lower=0,
+        min_value=0,
         rules=[Required(unless=any_of("student_checkpoint", "student_config_file"))],
     )
     student_checkpoint: str | None = setting(
@@ -121,34 +121,34 @@ class LossSettings(Settings):
         "Weight of the loss between the logits of student and teacher: KL divergence of softened "
         "probabilities times T^2, for both ends of a span or for each token; squared difference "
         "for regression.",
-        lower=0,
+        min_value=0,
     )
     label_weight: float = setting(
-        0.5, "Weight of the task's own loss, between predictions and true labels.", lower=0
+        0.5, "Weight of the task's own loss, between predictions and true labels.", min_value=0
     )
     hidden_weight: float = setting(
         0.0,
         "Weight of the squared difference of hidden states, including embeddings: mean over "
         "tokens and hidden size, sum over layers. If the hidden sizes differ, a trained "
         "projection maps the student's states.",
-        lower=0,
+        min_value=0,
     )
     attention_weight: float = setting(
         0.0,
         "Weight of the squared difference of attention scores before softmax: mean over heads and "
         "pairs of tokens, sum over layers. Requires equal numbers of heads.",
-        lower=0,
+        min_value=0,
     )
     cls_weight: float = setting(
         0.0,
         "Weight of the squared distance of normalized [CLS] states of all layers except the last "
         "(patient distillation), sum over layers.",
-        lower=0,
+        min_value=0,
     )
     temperature: float = setting(
         1.0,
         "Temperature T, the divisor of the logits.",
-        lower=1e-3,
+        min_value=1e-3,
         rules=[NotWith(equals("logits_weight", 0.0))],
     )
     layer_map: str = setting(

@@ -46,7 +46,7 @@ def training_batches(
         """Yields batches without end, from `first_step`."""
         step = first_step
         while True:
-            for rows in _window(
+            for rows in _sort_batches(
                 lengths,
                 batch_size,
                 seed,
@@ -87,30 +87,30 @@ def take_rows(arrays, rows, padding=Padding.DYNAMIC, share=WHOLE):
     return {name: _select_rows(values, rows, width, longest) for name, values in arrays.items()}
 
 
-def _select_rows(values, rows, width, longest):
+def _select_rows(values, rows, width, length):
     """Returns `rows` of an array or of StackedRows.
 
-    Arrays of input_mask's `width` are truncated to `longest`.
+    Arrays of input_mask's `width` are truncated to `length`.
     """
     if not isinstance(values, np.ndarray):
-        return values.read(rows, longest)
-    return values[rows][..., :longest] if _is_wide(values, width) else values[rows]
+        return values.read(rows, length)
+    return values[rows][..., :length] if _is_wide(values, width) else values[rows]
 
 
 def _is_wide(values, width):
     return values.ndim > 1 and values.shape[-1] == width
 
 
-def _window(lengths, batch_size, seed, window, sorted_batches, skip):
-    """Yields the rows [B] of each batch of a window of `sorted_batches` batches.
+def _sort_batches(lengths, batch_size, seed, group, sorted_batches, skip):
+    """Yields the rows [B] of each batch of a group of `sorted_batches` batches.
 
     It starts at batch `skip`.
     """
-    first = window * sorted_batches * batch_size
+    first = group * sorted_batches * batch_size
     rows = _stream(len(lengths), seed, first, first + sorted_batches * batch_size)
     if sorted_batches > 1:
         rows = rows[np.argsort(lengths[rows], kind="stable")]
-    order = _rng(seed, 1, window).permutation(sorted_batches)
+    order = _rng(seed, 1, group).permutation(sorted_batches)
     for batch in order[skip:]:
         yield rows[batch * batch_size : (batch + 1) * batch_size]
 
@@ -137,13 +137,13 @@ def signature(arrays, num_rows, padding=Padding.DYNAMIC):
     Rows have any length, except with static padding.
     """
     width = arrays["input_mask"].shape[-1]
-    is_static = padding is Padding.STATIC
+    has_any_length = padding is not Padding.STATIC
 
     def spec(values):
         shape = [num_rows, *values.shape[1:]]
         if not isinstance(values, np.ndarray):
-            shape[1] = width if is_static else None
-        elif _is_wide(values, width) and not is_static:
+            shape[1] = None if has_any_length else width
+        elif _is_wide(values, width) and has_any_length:
             shape[-1] = None
         return tf.TensorSpec(shape, values.dtype)
 

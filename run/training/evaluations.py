@@ -92,15 +92,15 @@ class Evaluations:
     def explain_early_stop(self, step):
         """Returns why training stops before its last step, or None if it does not."""
         metric = self.plan.best_metric
-        limit = self.plan.early_stopping_evals
+        max_evaluations = self.plan.early_stopping_evals
         scores = [row.get(metric, -math.inf) for row in self._rows]
-        if step >= self.num_steps or not (limit and scores):
+        if step >= self.num_steps or not (max_evaluations and scores):
             return None
-        if len(scores) - 1 - scores.index(max(scores)) < limit:
+        if len(scores) - 1 - scores.index(max(scores)) < max_evaluations:
             return None
         return (
-            f"training stopped at step {step}: {metric} has not improved in {limit} evaluations; "
-            f"the best is from step {self.best.step}"
+            f"training stopped at step {step}: {metric} has not improved in "
+            f"{max_evaluations} evaluations; the best is from step {self.best.step}"
         )
 
     @property

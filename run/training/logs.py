@@ -74,7 +74,7 @@ class Logs:
         )
         return tf.profiler.experimental.Profile(self._folder)
 
-    def draw_curves(self):
+    def plot_curves(self):
         """Plots loss.png."""
         if self._writes:
             plots.loss_curves(self._folder, self.training, self.evaluations)

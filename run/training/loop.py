@@ -71,7 +71,7 @@ def open_run(
         optimizer = _create_optimizer(settings, num_steps or 1, num_warmup_steps)
         run = Run(
             settings.training,
-            settings.step,
+            settings.step_settings,
             strategy,
             make_model(),
             optimizer,
@@ -97,7 +97,7 @@ def _create_optimizer(settings, num_steps, num_warmup_steps):
         weight_decay=rates.weight_decay_rate,
         decay_power=rates.decay_power,
         beta_2=rates.beta_2,
-        scale_loss=settings.step.mixed_precision == "float16",
+        scale_loss=settings.step_settings.mixed_precision == "float16",
     )
 
 
@@ -151,10 +151,10 @@ class Run:
     """
 
     def __init__(
-        self, training, step, strategy, model, optimizer, loss, *, num_steps, techniques=()
+        self, training, step_settings, strategy, model, optimizer, loss, *, num_steps, techniques=()
     ):
         self._training = training
-        self._step_settings = step
+        self._step_settings = step_settings
         self._techniques = techniques
         self.folder = training.output_dir
         self.seed = training.random_seed
@@ -237,7 +237,7 @@ class Run:
             progress.announce_start(self.folder, self.step, self.num_steps)
             results = self._train_to_end(schedule, evaluations, run_logs)
             reason = evaluations.explain_early_stop(self.step)
-        run_logs.draw_curves()  # A run that was killed at its end may not have drawn them.
+        run_logs.plot_curves()  # A run that was killed at its end may not have plotted them.
         if reason:
             print(f"{self.folder}: {reason}")
         return results

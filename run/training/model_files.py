@@ -7,14 +7,13 @@ import os
 import re
 
 from bert_tf import files
-from bert_tf.checkpoints.original import CONFIG_NAME as CONFIG_FILE
-from bert_tf.checkpoints.original import VOCABULARY_NAME
+from bert_tf.checkpoints.original import BERT_CONFIG_NAME
 from bert_tf.checkpoints.tokenizers import is_same_vocabulary, save_tokenizer, to_saved_files
 from bert_tf.checkpoints.training_run import RUN_FILE, has_run
 from bert_tf.config import LATER_DEFAULTS, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
-from bert_tf.tokenization.vocabulary import get_source
+from bert_tf.tokenization.vocabulary import VOCABULARY_NAME, get_source
 
 # Left by a run that was killed while it saved its first checkpoint.
 RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")
@@ -55,7 +54,7 @@ def check_directory(output_dir, config, tokenizer):
             "output_dir",
             output_dir,
         )
-    run_files = {CONFIG_FILE: config.to_json().encode()} | to_saved_files(tokenizer)
+    run_files = {BERT_CONFIG_NAME: config.to_json().encode()} | to_saved_files(tokenizer)
     for name, content in () if has_begun else run_files.items():
         if name in names and read_bytes(os.path.join(output_dir, name)) != content:
             raise InputError(
@@ -86,7 +85,7 @@ def save_run_files(output_dir, config, tokenizer):
     See `check_run_files` for the arguments.
     """
     files.at(output_dir).make_dirs()
-    path = os.path.join(output_dir, CONFIG_FILE)
+    path = os.path.join(output_dir, BERT_CONFIG_NAME)
     if not (has_run(output_dir) and files.at(path).exists()):
         with new_file(path) as file:
             file.write(config.to_json())
@@ -94,7 +93,7 @@ def save_run_files(output_dir, config, tokenizer):
 
 
 def _check_config(output_dir, config):
-    path = os.path.join(output_dir, CONFIG_FILE)
+    path = os.path.join(output_dir, BERT_CONFIG_NAME)
     if not files.at(path).exists():
         return
     existing = BertConfig.from_json_file(path).to_dict()

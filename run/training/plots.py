@@ -16,7 +16,7 @@ from run.training.results import select_distinct
 
 MISSING_GLYPH = r"Glyph \d+ .* missing from"  # A warning of matplotlib.
 LOSS_FILE = "loss.png"
-MOST_CELLS_WITH_NUMBERS = 400
+MAX_CELLS_WITH_NUMBERS = 400
 # The axis of updates is logarithmic if their largest value is this many times the median: a peak of
 # the gradient's norm would otherwise hide all other values.
 PEAK = 20
@@ -38,7 +38,7 @@ def confusion_matrix(path, labels, predictions, names):
     figure = create_figure(figsize=(size + 1, size), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(fractions, cmap="Blues", vmin=0, vmax=1)
-    if counts.size <= MOST_CELLS_WITH_NUMBERS:
+    if counts.size <= MAX_CELLS_WITH_NUMBERS:
         for row, column in np.ndindex(counts.shape):
             axes.text(
                 column,

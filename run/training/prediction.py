@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from bert_tf.errors import InputError
 from bert_tf.fast import CastWeights
+from bert_tf.features import FEATURES
 from run.training import batches, strategies
 from run.training.host_batches import HostShare
 from run.training.padding import Padding
@@ -36,7 +37,7 @@ class Predictor:
         per_position=False,
         padding=Padding.DYNAMIC,
         network=None,
-        inputs=("input_ids", "input_mask", "segment_ids"),
+        inputs=FEATURES,
     ):
         self._strategy = strategy
         self._cast_weights = cast_weights = _cast_weights(strategy, network or model)

@@ -11,6 +11,8 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_text
 
+RESULTS_FILE = "eval_results.txt"  # As the original BERT names it.
+
 
 def write_results(path, results):
     """Writes `name = value` lines sorted by name, and prints them.
@@ -65,7 +67,7 @@ def write_table(path, columns, rows):
         writer.writerows(rows)
 
 
-def write_predictions(folder, probabilities):
+def write_probabilities(folder, probabilities):
     """Writes test_results.tsv as the original BERT does: one row per example.
 
     `probabilities`: [n, outputs].

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from bert_tf.cli import roles
 from bert_tf.cli.rules import NotWith, Required, any_of, equals
-from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.cli.settings import MAX_SEED, Settings, setting
 
 MAX_EPOCHS = 10**6
 
 CPU_STRATEGY = "mirrored_cpu"
-MOST_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 times as many steps.
+MAX_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 times as many steps.
 # Obsolete flags of the original BERT.
 OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")
 TF32 = "tf32"
@@ -46,41 +46,41 @@ class TrainingSettings(Settings):
         rules=[Required()],
         role=roles.RUN_FOLDER,
     )
-    train_batch_size: int = setting(32, "Batch size for training, over all replicas.", lower=1)
-    eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1, changeable=True)
+    train_batch_size: int = setting(32, "Batch size for training, over all replicas.", min_value=1)
+    eval_batch_size: int = setting(8, "Batch size for evaluation.", min_value=1, changeable=True)
     save_checkpoints_steps: int = setting(
         1000,
         "Number of steps between checkpoints; the last step always saves one.",
-        lower=1,
+        min_value=1,
         changeable=True,
     )
     keep_checkpoint_max: int = setting(
         5,
         "Maximum number of checkpoints to keep. Older checkpoints are deleted.",
-        lower=1,
+        min_value=1,
         changeable=True,
     )
     iterations_per_loop: int = setting(
         1000,
         "Maximum number of steps per call of the training function; a call also ends at each row "
         "of the log, checkpoint, and evaluation.",
-        lower=1,
+        min_value=1,
         changeable=True,
     )
     log_steps: int | None = setting(
         None,
         "Number of steps between rows of the training log, whose losses are means over these "
-        f"steps. Defaults to {MOST_LOG_STEPS}, or in a shorter training to a twentieth of its "
+        f"steps. Defaults to {MAX_LOG_STEPS}, or in a shorter training to a twentieth of its "
         "steps. The log also has a row at each checkpoint and evaluation, and every "
         "--iterations_per_loop steps. SIGTERM and Ctrl-C are handled at the same steps: set a "
         "lower number if steps are slow.",
-        lower=1,
+        min_value=1,
         changeable=True,
     )
     random_seed: int = setting(
         12345,
         "Seed of the initial weights, of dropout, and of the order of the data.",
-        most=LARGEST_SEED,
+        max_magnitude=MAX_SEED,
     )
 
 
@@ -119,7 +119,7 @@ class StepSettings(PrecisionSettings):
         1,
         "Gradient accumulation: number of micro-batches that each replica processes per update, "
         "to save memory. The update is the same as for the entire batch.",
-        lower=1,
+        min_value=1,
         changeable=True,
     )
     jit_compile: bool = setting(
@@ -141,7 +141,7 @@ class LearningRateSettings(Settings):
     """Learning rate."""
 
     learning_rate: float = setting(
-        5e-5, "Learning rate to which the warmup rises.", lower=0, changeable=True
+        5e-5, "Learning rate to which the warmup rises.", min_value=0, changeable=True
     )
 
 
@@ -150,13 +150,13 @@ class ScheduleSettings(LearningRateSettings):
     """Schedule of a training in epochs."""
 
     num_train_epochs: float = setting(
-        3.0, "Number of training epochs.", lower=0, most=MAX_EPOCHS, changeable=True
+        3.0, "Number of training epochs.", min_value=0, max_magnitude=MAX_EPOCHS, changeable=True
     )
     warmup_proportion: float = setting(
         0.1,
         "Fraction of the training steps over which the learning rate increases from 0.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
         changeable=True,
     )
 
@@ -178,24 +178,27 @@ class OptimizerSettings(LearningRateSettings):
     weight_decay_rate: float = setting(
         0.01,
         "Weight decay per step, relative to the learning rate; 0 for none.",
-        lower=0,
+        min_value=0,
         changeable=True,
     )
     clip_norm: float = setting(
-        1.0, "Maximum global norm of the gradients; 0 for no clipping.", lower=0, changeable=True
+        1.0,
+        "Maximum global norm of the gradients; 0 for no clipping.",
+        min_value=0,
+        changeable=True,
     )
     beta_2: float = setting(
         0.999,
         "Decay rate of the second moment, the mean of squared gradients.",
-        lower=0,
-        upper=1 - 1e-6,
+        min_value=0,
+        max_value=1 - 1e-6,
         changeable=True,
     )
     decay_power: float = setting(
         1.0,
         "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is "
         "linear, as in the original BERT.",
-        lower=1e-3,
+        min_value=1e-3,
         changeable=True,
     )
 

@@ -13,14 +13,14 @@ from bert_tf.optimization.optimizer import merge_slices
 from run.training import host_batches
 
 
-def count_tokens(features):
+def count_batch_tokens(features):
     """Returns the number of non-padding tokens in a part of a batch, float32 scalar."""
     return tf.reduce_sum(tf.cast(features["input_mask"] > 0, tf.float32))
 
 
 # Quantities that a step reports in addition to its losses, by name: functions of the features,
 # summed over replicas.
-REPORTED = {"tokens": count_tokens}
+REPORTED = {"tokens": count_batch_tokens}
 
 
 def keep_last(before, value):

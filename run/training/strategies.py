@@ -231,8 +231,8 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, padding=Padding.STATIC
     )
 
 
-def requires_static_shapes(strategy):
-    """Returns whether shapes may not depend on the values of a batch, as on TPUs."""
+def is_tpu(strategy):
+    """Returns whether the devices are TPUs, where shapes may not depend on a batch's values."""
     return isinstance(strategy, tf.distribute.TPUStrategy)
 
 
@@ -247,7 +247,7 @@ def choose_padding(strategy, jit_compile=False, is_removable=True):
     Returns:
       Padding, removed or static.
     """
-    if jit_compile or not is_removable or requires_static_shapes(strategy):
+    if jit_compile or not is_removable or is_tpu(strategy):
         return Padding.STATIC
     return Padding.REMOVED
 

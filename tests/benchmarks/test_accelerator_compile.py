@@ -10,8 +10,8 @@ from benchmarks.accelerator_compile import __main__ as accelerator_compile
 from benchmarks.accelerator_compile import compiler
 from benchmarks.accelerator_compile.__main__ import CompileSettings, Measurement
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from tests import scripts
+from tests.errors import Message, raises_message
 
 pytestmark = pytest.mark.large
 
@@ -69,8 +69,10 @@ def test_every_step_compiles(chip, flags, tmp_path):
 @pytest.mark.parametrize(("chip", "extra"), [("v5e", "tpu-check"), ("a100", "gpu-check")])
 def test_missing_compiler(chip, extra, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    message = f"`chip`={chip}: jax is not installed; run pip install -e '.[{extra}]'"
-    with pytest.raises(InputError, match=re.escape(message)):
+    message = Message(
+        "chip", "jax is not installed", f"run pip install -e '.[{extra}]'", value=chip
+    )
+    with raises_message(message):
         accelerator_compile.run(CompileSettings(chip=chip))
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks import ablations, bfloat16, embeddings, encoder, litert, measurements, runtimes
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from tests import scripts
+from tests.errors import rejects
 
 pytestmark = pytest.mark.extra_large
 
@@ -174,8 +174,8 @@ CASES = {
     "training_step": Case(
         {"train_batch_size": 3, "max_seq_length": 10, "max_predictions_per_seq": 4},
         {
-            (f"{kind}, a step{in_dtype}", peer)
-            for kind in ("Pre-training, no padding", "Fine-tuning, lengths of MRPC")
+            (f"{measurement}, a step{in_dtype}", peer)
+            for measurement in ("Pre-training, no padding", "Fine-tuning, lengths of MRPC")
             for in_dtype, peer in (
                 ("", f"{OFFICIAL}, AdamWeightDecay"),
                 (" in bfloat16", "this project in float32"),
@@ -244,7 +244,7 @@ def test_comparisons(name, paths, monkeypatch, capsys):
 
 
 def test_invalid_settings():
-    with pytest.raises(InputError, match="`batch_sizes`=1,8: has 2 numbers, but `lengths` has 1"):
+    with rejects("batch_sizes", "has 2 numbers", "`lengths` has 1", value="1,8"):
         measurements.ShapeSettings(batch_sizes=(1, 8), lengths=(32,))
-    with pytest.raises(InputError, match="`parts`=flops: must be one of length_groups, recompute"):
+    with rejects("parts", "must be one of length_groups, recompute", value="flops"):
         ablations.AblationSettings(parts=("flops",))

@@ -59,6 +59,6 @@ def toy_litert_files(tmp_path_factory, toy_tokenizer):
     for name in toy_servables.REQUESTS:
         servable = toy_servables.make_servable(name, toy_tokenizer, layer="litert")
         batch_sizes = (1, 3) if name == "encoder" else (2,)
-        content = litert.convert(servable, lengths=(7, 31), batch_sizes=batch_sizes)
+        content = litert.convert_servable(servable, lengths=(7, 31), batch_sizes=batch_sizes)
         (folder / f"{name}.tflite").write_bytes(content)
     return folder

@@ -65,13 +65,13 @@ def test_no_position_sees_a_later_one(features, options):
     mask = features["input_mask"].numpy()
     expected = encoder(features)["sequence_output"].numpy()
     positions = tf.tile(tf.range(S)[tf.newaxis], [B, 1])
-    at_all = encoder.encode_positions(features, positions).at_positions
+    at_all = encoder.call_at_positions(features, positions).at_positions
     for place in range(S):
         ids = features["input_ids"].numpy()
         ids[:, place] = (ids[:, place] + 5) % V
         changed_features = {**features, "input_ids": tf.constant(ids)}
         changed = encoder(changed_features)["sequence_output"].numpy()
-        changed_at_all = encoder.encode_positions(changed_features, positions).at_positions
+        changed_at_all = encoder.call_at_positions(changed_features, positions).at_positions
         sees = (np.arange(S) >= place) & (mask == mask[:, place : place + 1])
         np.testing.assert_array_equal(changed[~sees & (mask > 0)], expected[~sees & (mask > 0)])
         np.testing.assert_array_equal(
@@ -87,7 +87,7 @@ def test_the_last_token_is_pooled(features, options):
     is_packed = "positions" in features
     starts = tf.constant(STARTS) if is_packed else None
     ends = np.array(ENDS if is_packed else [[length - 1] for length in LENGTHS])
-    pooled = encoder.encode_positions(features, pooled_positions=starts).pooled
+    pooled = encoder.call_at_positions(features, pooled_positions=starts).pooled
     states = tf.gather(make_encoder(CONFIG)(features)["sequence_output"], ends, batch_dims=1)
     expected = encoder.pooler(tf.reshape(states, [-1, CONFIG.hidden_size]))
     np.testing.assert_allclose(pooled, expected, rtol=0, atol=1e-6)

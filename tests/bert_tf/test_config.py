@@ -6,6 +6,7 @@ import pytest
 
 from bert_tf import models
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
+from tests.errors import Message, raises_message, rejects
 
 SIZES = {
     "vocab_size": 11,
@@ -76,62 +77,81 @@ def test_sizes_per_layer():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"vocab_sise": 3}, "unknown key 'vocab_sise'"),
-        ({"hidden_size": 7}, "hidden_size is 7: must be a multiple of num_attention_heads \\(2\\)"),
-        ({"vocab_size": 3.5}, "vocab_size is 3.5: must be a positive integer"),
+        ({"vocab_sise": 3}, Message(None, "unknown key 'vocab_sise'")),
+        (
+            {"hidden_size": 7},
+            Message(None, "hidden_size is 7", "must be a multiple", "num_attention_heads (2)"),
+        ),
+        ({"vocab_size": 3.5}, Message(None, "vocab_size is 3.5", "must be a positive integer")),
         (
             {"hidden_dropout_prob": False},
-            "hidden_dropout_prob is False: must be a number, at least 0 and below 1",
+            Message(None, "hidden_dropout_prob is False", "at least 0 and below 1"),
         ),
-        ({"hidden_act": ["gelu"]}, r"hidden_act is \['gelu'\]: must be one of gelu"),
+        ({"hidden_act": ["gelu"]}, Message(None, "hidden_act is ['gelu']", "must be one of gelu")),
         (
             {"vocab_size": 2**31},
-            "vocab_size is 2147483648: must be a positive integer, at most 2147483647",
+            Message(None, "vocab_size is 2147483648", "positive integer", "at most 2147483647"),
         ),
         (
             {"num_hidden_layers": 2**31 - 1},
-            "num_hidden_layers is 2147483647: must be at most 10000",
+            Message(None, "num_hidden_layers is 2147483647", "must be at most 10000"),
         ),
         (
             {"vocab_size": 2 * 10**9, "hidden_size": 768},
-            "the encoder has 1,536,.* weights: must be at most 1,000,000,000,000",
+            Message(None, "the encoder has 1,536", "weights", "must be at most 1,000,000,000,000"),
         ),
         (
             {"initializer_range": float("inf")},
-            "initializer_range is inf: must be a positive number",
+            Message(None, "initializer_range is inf", "must be a positive number"),
         ),
         (
             {"attention_heads_per_layer": [2, 1]},
-            r"attention_heads_per_layer is \[2, 1\]: must be a list of "
-            "num_hidden_layers \\(3\\) sizes",
+            Message(
+                None,
+                "attention_heads_per_layer is [2, 1]",
+                "a list of",
+                "num_hidden_layers (3) sizes",
+            ),
         ),
         (
             {"attention_heads_per_layer": [2, 0, 1]},
-            "attention_heads_per_layer of layer 1 is 0: must be a positive",
+            Message(None, "attention_heads_per_layer of layer 1 is 0", "must be a positive"),
         ),
         (
             {"attention_heads_per_layer": [2, 3, 1]},
-            r"is \[2, 3, 1\]: must be at most num_attention_heads .2., which",
+            Message(None, "is [2, 3, 1]", "must be at most num_attention_heads (2)"),
         ),
-        ({"embedding_size": 7}, "embedding_size is 7: must be at most hidden_size \\(6\\)"),
-        ({"type_vocab_size": -1}, "type_vocab_size is -1: must be a non-negative integer"),
-        ({"bilstm_head": 1}, "bilstm_head is 1: must be true or false"),
-        ({"tie_word_embeddings": 0}, "tie_word_embeddings is 0: must be true or false"),
+        (
+            {"embedding_size": 7},
+            Message(None, "embedding_size is 7", "must be at most hidden_size (6)"),
+        ),
+        (
+            {"type_vocab_size": -1},
+            Message(None, "type_vocab_size is -1", "must be a non-negative integer"),
+        ),
+        ({"bilstm_head": 1}, Message(None, "bilstm_head is 1", "must be true or false")),
+        (
+            {"tie_word_embeddings": 0},
+            Message(None, "tie_word_embeddings is 0", "must be true or false"),
+        ),
         (
             {"hidden_size": 9, "num_attention_heads": 3, "bilstm_head": True},
-            "hidden_size is 9: must be even with bilstm_",
+            Message(None, "hidden_size is 9", "must be even with bilstm_head"),
         ),
-        ({"num_hidden_groups": 2}, "num_hidden_groups is 2: must divide num_hidden_layers .3."),
+        (
+            {"num_hidden_groups": 2},
+            Message(None, "num_hidden_groups is 2", "must divide num_hidden_layers (3)"),
+        ),
         (
             {"num_hidden_groups": 1, "attention_heads_per_layer": [1, 1, 2]},
-            "num_hidden_groups is 1: cannot be combined",
+            Message(None, "num_hidden_groups is 1", "cannot be combined"),
         ),
     ],
 )
 def test_errors_name_the_value_and_the_file(tmp_path, change, message):
     path = tmp_path / "bert_config.json"
     path.write_text(json.dumps({**SIZES, **change}))
-    with pytest.raises(ValueError, match=message) as caught:
+    with raises_message(message) as caught:
         BertConfig.from_json_file(path)
     assert str(path) in str(caught.value)
 
@@ -151,8 +171,8 @@ def test_published_sizes():
         "base": 109_482_240,
         "large": 335_141_888,
     }
-    with pytest.raises(
-        ValueError, match="unknown BERT size 'huge'; must be one of tiny, mini, small, medium"
+    with rejects(
+        None, "unknown BERT size 'huge'", "must be one of tiny", "mini", "small", "medium"
     ):
         BertConfig.from_name("huge")
 

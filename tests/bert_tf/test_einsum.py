@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.fast.dropout import Drop, draw, hash_words
+from bert_tf.fast.dropout import Drop, create_drop, hash_words
 from bert_tf.fast.einsum import attend, normalize_in_one_pass
 from bert_tf.layers import attention_bias
 from bert_tf.layers.basic import normalize
@@ -99,7 +99,7 @@ def test_hashed_dropout_keeps_elements_independently(shape):
     The tolerance is five standard deviations.
     """
     keep, same, other = (
-        draw(0.1, tf.constant(shape), tf.constant(seed), hash_words).keep.numpy()
+        create_drop(0.1, tf.constant(shape), tf.constant(seed), hash_words).keep.numpy()
         for seed in ([3, 4], [3, 4], [3, 5])
     )
     np.testing.assert_array_equal(keep, same)
@@ -147,3 +147,18 @@ def test_losses_and_gradients_in_16_bits_are_as_close_to_float32_as_the_plain_on
 
     assert abs(found["loss"] - exact["loss"]) <= 2 * abs(plain["loss"] - exact["loss"]) + 1e-4
     assert 0 < error(found) <= 1.25 * error(plain)
+
+
+def test_the_bits_of_a_drop_are_halves_of_words():
+    """A half keeps an element if it is at least 65,536 times the rate, the bound included."""
+    shape = (512, 1024)
+    seed = tf.constant([3, 5])
+    drop = create_drop(0.25, tf.constant(shape), seed)
+    words = tf.random.stateless_uniform(
+        [shape[0] // 2, shape[1]], seed, minval=None, maxval=None, dtype=tf.uint32
+    ).numpy()
+    halves = np.concatenate([words >> 16, words & 0xFFFF])
+    bound = 2**16 // 4
+    assert all((half == bound).any() for half in np.split(halves, 2))
+    np.testing.assert_array_equal(drop.keep, halves >= bound)
+    assert drop.scale == 4 / 3

@@ -12,12 +12,12 @@ import tf_keras
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.errors import InputError
 from bert_tf.fast import Fast
 from bert_tf.fast.compiled import get_activation_block
 from bert_tf.fast.layers import compute_probabilities
 from bert_tf.layers import LayerNorm
 from tests.encoders import make_encoder
+from tests.errors import Message, raises_message
 from tests.gradients import assert_close, compute_gradients
 
 CLOSE = 2e-5
@@ -61,18 +61,20 @@ def plain(pretrainer, batch):
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_outputs_loss_and_gradients_are_unchanged(pretrainer, batch, plain, options):
     expected, expected_gradients = plain
-    encoded = pretrainer(**options).encoder(batch, training=True)
+    encoder_outputs = pretrainer(**options).encoder(batch, training=True)
     is_token = batch["input_mask"].numpy() > 0
     for name in ("sequence_output", "embedding_output"):
         np.testing.assert_allclose(
-            encoded[name][is_token], expected[name][is_token], rtol=0, atol=CLOSE
+            encoder_outputs[name][is_token], expected[name][is_token], rtol=0, atol=CLOSE
         )
         if options == {"remove_padding": True}:
-            assert not np.any(encoded[name][~is_token])
-    for found, output in zip(encoded["encoder_outputs"], expected["encoder_outputs"], strict=True):
+            assert not np.any(encoder_outputs[name][~is_token])
+    for found, output in zip(
+        encoder_outputs["encoder_outputs"], expected["encoder_outputs"], strict=True
+    ):
         np.testing.assert_allclose(found[is_token], output[is_token], rtol=0, atol=CLOSE)
     np.testing.assert_allclose(
-        encoded["pooled_output"], expected["pooled_output"], rtol=0, atol=CLOSE
+        encoder_outputs["pooled_output"], expected["pooled_output"], rtol=0, atol=CLOSE
     )
     assert_close(
         compute_gradients(pretrainer(**options), batch, losses.pretraining_loss),
@@ -222,10 +224,14 @@ def test_outputs_in_16_bits_are_close_to_float32(pretrainer, batch, policy, tole
     plain = pretrainer()
     mixed = pretrainer(dtype=policy)
     assert all(variable.dtype == tf.float32 for variable in mixed.trainable_variables)
-    encoded = mixed.encoder(batch)
-    assert encoded["sequence_output"].dtype == tf_keras.mixed_precision.Policy(policy).compute_dtype
+    encoder_outputs = mixed.encoder(batch)
+    assert (
+        encoder_outputs["sequence_output"].dtype
+        == tf_keras.mixed_precision.Policy(policy).compute_dtype
+    )
     difference = np.abs(
-        tf.cast(encoded["sequence_output"], tf.float32) - plain.encoder(batch)["sequence_output"]
+        tf.cast(encoder_outputs["sequence_output"], tf.float32)
+        - plain.encoder(batch)["sequence_output"]
     )
     assert 1e-4 < difference.max() < tolerance
     outputs = mixed(batch)
@@ -283,12 +289,20 @@ def test_softmax_and_its_gradient(dtype, tolerance):
     [
         (
             {"layer": "unpadded"},
-            "`layer`=unpadded: must be one of matrix, compiled, einsum, litert",
+            Message(
+                "layer", "must be one of matrix", "compiled", "einsum", "litert", value="unpadded"
+            ),
         ),
-        ({"layer": "einsum", "remove_padding": True}, "`remove_padding`=True: cannot be combined"),
-        ({"layer": "litert", "remove_padding": True}, "`remove_padding`=True: cannot be combined"),
+        (
+            {"layer": "einsum", "remove_padding": True},
+            Message("remove_padding", "cannot be combined", value=True),
+        ),
+        (
+            {"layer": "litert", "remove_padding": True},
+            Message("remove_padding", "cannot be combined", value=True),
+        ),
     ],
 )
 def test_invalid_accelerations(options, message):
-    with pytest.raises(InputError, match=f"^{message}"):
+    with raises_message(message):
         Fast(**options)

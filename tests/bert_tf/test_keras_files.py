@@ -12,6 +12,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf import fast, models
+from bert_tf.features import FEATURES
 from bert_tf.optimization import create_optimizer
 from tests import scripts
 from tests.bert_tf import keras_cases
@@ -19,7 +20,7 @@ from tests.bert_tf.keras_cases import randomize
 
 pytestmark = pytest.mark.extra_large
 
-TEXT = ("input_ids", "input_mask", "segment_ids")
+TEXT = FEATURES
 
 
 def make_functional(dtype):

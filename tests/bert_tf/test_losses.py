@@ -95,8 +95,8 @@ def test_span_loss_by_hand():
         "input_mask": tf.constant([[1, 1, 1, 0]]),
     }
     # The probabilities of the labels are 3/6 and 1/4; without the padding, 3/5 and 1/3.
-    for ignore_padding, expected in ((False, np.log(8) / 2), (True, np.log(5) / 2)):
-        loss = losses.create_span_loss(ignore_padding)
+    for only_tokens, expected in ((False, np.log(8) / 2), (True, np.log(5) / 2)):
+        loss = losses.create_span_loss(only_tokens)
         assert loss.names == ("loss",)
         np.testing.assert_allclose(loss(outputs, features)["loss"], expected, rtol=1e-6)
 

@@ -13,6 +13,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from tests import toy_servables
 from tests.encoders import make_encoder
+from tests.errors import rejects
 
 TEXTS = ["a dog", "the fox jumps", "it is over the lazy dog", ""]
 
@@ -97,10 +98,7 @@ def test_windows_belong_to_classifiers_of_long_texts(
     saved_path, toy_tokenizer, tmp_path, model_class, sizes, message
 ):
     model = model_class(models.BertEncoder.from_pretrained(saved_path), 3)
-    with pytest.raises(
-        InputError,
-        match=f"`window_stride` and `max_windows` are {message} a BertLongTextClassifier",
-    ):
+    with rejects("window_stride", f"and `max_windows` are {message} a BertLongTextClassifier"):
         model.save_pretrained(tmp_path / "model", toy_tokenizer, **sizes)
 
 
@@ -120,16 +118,14 @@ def test_the_loss_of_compile_is_the_loss_of_the_project(toy_tokenizer):
     )
     custom = tf_keras.Sequential([tf_keras.layers.Dense(2)])
     custom.compile(loss=losses.classification_loss)
-    with pytest.raises(
-        Exception, match=r"use it as the only `loss` in `compile` of a model of bert_tf.models"
+    with rejects(
+        None, "use it as the only `loss`", "`compile` of a model", "bert_tf.models", error=Exception
     ):
         custom.fit(tf.zeros([2, 3]), tf.zeros([2, 1]), verbose=0)
 
 
 def test_another_number_of_labels(saved_path):
-    with pytest.warns(
-        UserWarning, match="has the head of another number of outputs; only its encoder is loaded"
-    ):
+    with pytest.warns(UserWarning, match=r"another number of outputs; .*only its encoder"):
         assert models.BertClassifier.from_pretrained(saved_path, num_labels=2).num_labels == 2
 
 
@@ -150,27 +146,27 @@ def test_rejected_directories_and_arguments(
     ):
         models.BertTokenClassifier.from_pretrained(saved_path)
     for public_class in (models.BertEncoder, bert_tf.BertTokenizer):
-        with pytest.raises(
-            InputError, match="`path`=bert-base-cased: does not exist; to download a model: hf "
-        ):
+        with rejects("path", "does not exist", "hf download", value="bert-base-cased"):
             public_class.from_pretrained("bert-base-cased")
-    with pytest.raises(InputError, match="`labels` has 2 names, but the model has 3 outputs"):
+    with rejects("labels", "has 2 names", "model has 3 outputs"):
         trained_classifier.save_pretrained(tmp_path / "other", toy_tokenizer, labels=["x", "y"])
-    with pytest.raises(
-        InputError, match="`doc_stride`=8: cannot be used: a classifier does not have it"
-    ):
+    with rejects("doc_stride", "cannot be used", "a classifier does not have it", value=8):
         trained_classifier.save_pretrained(tmp_path / "other", toy_tokenizer, doc_stride=8)
     small = models.BertEncoder(BertConfig(5, 8, 1, 2, 12, max_position_embeddings=16))
-    with pytest.raises(InputError, match="vocabulary entries, but the model has 5"):
+    with rejects(None, "vocabulary entries", "model has 5"):
         small.save_pretrained(tmp_path / "other", toy_tokenizer)
     assert not (tmp_path / "other").exists()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "checkpoint").write_text("")
-    with pytest.raises(
-        InputError, match=r"contains another model \(checkpoint\); choose another directory"
-    ):
+    with rejects(None, "contains another model (checkpoint)", "choose another directory"):
         trained_classifier.save_pretrained(tmp_path / "run", toy_tokenizer)
     assert checkpoints.ModelDirectory.open(saved_path).weights_path
+
+
+def test_the_fast_encoder_skips_padding_and_unread_positions():
+    config = make_encoder(toy_servables.CONFIG).config
+    encoder = models.BertEncoder.create_fast(config)
+    assert (encoder.fast.remove_padding, encoder.fast.last_where_read) == (True, True)
 
 
 def test_the_fast_encoder_must_be_imported(reference, monkeypatch):

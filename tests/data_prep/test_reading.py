@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep import reading
+from tests.errors import Message, raises_message
 
 TEXT = b"one sentence\nanother one\n" * 50
 
@@ -31,12 +31,18 @@ def test_short_plain_files(tmp_path, content):
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        (b"PAR1\x15\x04", "is a Parquet file; write its texts as lines or JSON lines"),
-        (b"PK\x03\x04..xl/workbook.xml", "is an Excel workbook; save the sheet as CSV"),
-        (b"BZh91AY", "is compressed with bzip2; decompress it, or compress it with gzip"),
+        (
+            b"PAR1\x15\x04",
+            Message(None, "is a Parquet file", "write its texts as lines"),
+        ),
+        (
+            b"PK\x03\x04..xl/workbook.xml",
+            Message(None, "is an Excel workbook", "save the sheet as CSV"),
+        ),
+        (b"BZh91AY", Message(None, "is compressed with bzip2", "decompress it", "with gzip")),
     ],
 )
 def test_files_that_are_not_text(tmp_path, start, message):
     (tmp_path / "corpus").write_bytes(start + b"\n" * 100)
-    with pytest.raises(InputError, match=f"^{tmp_path}/corpus: {message}"):
+    with raises_message(message, file=f"{tmp_path}/corpus"):
         list(reading.read_blocks(str(tmp_path / "corpus")))

@@ -6,7 +6,6 @@ import json
 import pytest
 
 from bert_tf import files
-from bert_tf.errors import InputError
 from data_prep.datasets import conll, multiple_choice
 from data_prep.pretraining import InstanceSettings, JobSettings
 from data_prep.pretraining import job as pretraining_job
@@ -17,6 +16,7 @@ from data_prep.vocabulary import VocabularySettings
 from data_prep.vocabulary import job as vocabulary_job
 from tests import remote_folders
 from tests.conftest import REFERENCE
+from tests.errors import Message, raises_message
 from tests.remote_folders import put
 from tests.settings import resolved
 
@@ -66,10 +66,10 @@ def test_vocabulary_and_records_match_a_local_run(folder_url, tmp_path, capsys):
     )
     assert capsys.readouterr().out.startswith(f"{folder_url}/{names[0]}, record 0: ")
     for path, message in (
-        ("text/r.tfrecord", "would be read by the next run as `input_file`="),
-        ("records", "must be a file, but is a directory"),
+        ("text/r.tfrecord", Message(None, "would be read", "next run as `input_file`=")),
+        ("records", Message(None, "must be a file", "is a directory")),
     ):
-        with pytest.raises(InputError, match=message):
+        with raises_message(message):
             run(folder_url, path)
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests import scripts
 from tests.clusters import start_workers
 from tests.end_to_end.toy_files import VOCABULARY, assert_same_tensors, read_results
+from tests.errors import check_message
 
 pytestmark = pytest.mark.extra_large
 
@@ -110,8 +111,13 @@ def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_fol
     assert_same_tensors(searched, alone, prefix="model/")
     assert read_results(searched / "eval_results.txt") == read_results(alone / "eval_results.txt")
     assert len((searched / "test_results.tsv").read_text().splitlines()) == 20
-    assert "--output_dir=searched: contains a search; set --search to resume it" in scripts.fail(
-        "run.run_classifier", words_folder, **FINE_TUNING, output_dir="searched"
+    error = scripts.fail("run.run_classifier", words_folder, **FINE_TUNING, output_dir="searched")
+    check_message(
+        error.removeprefix("run_classifier.py: "),
+        "output_dir",
+        "contains a search",
+        "set --search",
+        value="searched",
     )
 
 

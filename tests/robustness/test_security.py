@@ -10,13 +10,14 @@ import os
 import pytest
 import tensorflow as tf
 
-from bert_tf.checkpoints import ModelDirectory, read_config
+from bert_tf.checkpoints import ModelDirectory, read_config_file
 from bert_tf.errors import InputError
 from data_prep import reading
 from data_prep.pretraining.shards import Counts, Shard, read_finished
 from data_prep.tasks import DATA
 from run.techniques import teacher_outputs
 from run.training import checkpoints
+from tests.errors import rejects
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_pickles_are_never_opened(tmp_path, trap):
     # This pickle calls open(trap, "w").
     (folder / "pytorch_model.bin").write_bytes(f"cbuiltins\nopen\n(V{trap}\nVw\ntR.".encode())
     for path in (folder, folder / "pytorch_model.bin"):
-        with pytest.raises(InputError, match="is a pickle, which can run arbitrary code"):
+        with rejects(None, "is a pickle", "arbitrary code"):
             ModelDirectory.open(str(path)).check_loadable()
 
 
@@ -42,7 +43,7 @@ def test_yaml_creates_no_objects(tmp_path, trap):
         f"task: !!python/object/apply:builtins.open ['{trap}', 'w']\n"
     )
     with pytest.raises(InputError, match=r"params\.yaml: is not YAML"):
-        read_config(str(tmp_path / "params.yaml"))
+        read_config_file(str(tmp_path / "params.yaml"))
 
 
 @pytest.mark.parametrize("place", ["/elsewhere/ckpt-1", "../other/ckpt-1", "below/ckpt-1"])
@@ -53,9 +54,7 @@ def test_run_deletes_no_checkpoints_of_other_directories(tmp_path, place):
     (folder / "checkpoint").write_text(
         f'model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "{place}"\n'
     )
-    with pytest.raises(
-        InputError, match=r"run/checkpoint: lists .*ckpt-1, which is not in its directory"
-    ):
+    with rejects("run/checkpoint", "lists", "ckpt-1", "not in its directory"):
         checkpoints.CheckpointManager(tf.train.Checkpoint(), str(folder), max_to_keep=1)
 
 
@@ -99,5 +98,5 @@ def test_decompression_bomb(tmp_path, monkeypatch):
     assert os.path.getsize(path) < 2000
     monkeypatch.setattr(reading, "MAX_LINE_BYTES", 50_000)
     for separator in (b"\n", b" "):
-        with pytest.raises(InputError, match="contains a line of over 50,000 bytes"):
+        with rejects(None, "line of over 50,000 bytes"):
             list(reading.read_blocks(str(path), block_bytes=10_000, separator=separator))

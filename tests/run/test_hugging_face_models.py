@@ -86,7 +86,7 @@ def expected_arrays(reference):
 )
 def test_logits_equal_those_of_transformers(folder, expected_arrays, name, kind, labels):
     settings = resolve_checkpoint(str(folder / name), max_seq_length=11, max_query_length=4)
-    servable = checkpoint.load_servable(**settings.checkpoint_to_serve)
+    servable = checkpoint.load_servable(**settings.servable_options)
     metadata = servable.metadata
     assert (metadata.kind, metadata.labels, metadata.multi_label) == (
         kind,
@@ -247,7 +247,7 @@ def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
     encoder = models.BertEncoder(ModelDirectory.open(name).config)
     load_pretrained(encoder, name)
     servable = checkpoint.load_servable(
-        **resolve_checkpoint(name, task="encoder", **LENGTH).checkpoint_to_serve
+        **resolve_checkpoint(name, task="encoder", **LENGTH).servable_options
     )
     features = servable.encode(tf.constant(TEXTS))[0]
     mask = tf.cast(features["input_mask"], tf.float32)[..., tf.newaxis]

@@ -5,7 +5,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.servable import Servable, check_same_size
-from bert_tf.tokenization.model_inputs import pack_windows
+from bert_tf.tokenization.model_inputs import join_windows
 
 
 class ServedClassifier(Servable):
@@ -36,7 +36,7 @@ class ServedClassifier(Servable):
         if not self.metadata.window_stride:
             return super().answer_texts(**texts)
         texts = texts.values() if len(texts) == 1 else check_same_size(**texts)
-        packed = pack_windows(
+        joined = join_windows(
             self.tokenizer,
             *map(self.tokenize, texts),
             max_seq_length=self.max_seq_length,
@@ -44,9 +44,9 @@ class ServedClassifier(Servable):
             stride=self.metadata.window_stride,
             max_windows=self.metadata.max_windows,
         )
-        logits = self.model(packed.features)["logits"]  # [windows, L]
-        pooled = self.model.pool(logits, packed.rows, tf.size(packed.was_cut))
-        return self._answers(pooled) | {"was_cut": packed.was_cut}
+        logits = self.model(joined.features)["logits"]  # [windows, L]
+        pooled = self.model.pool(logits, joined.rows, tf.size(joined.was_cut))
+        return self._answers(pooled) | {"was_cut": joined.was_cut}
 
     def answer(self, features):
         """See Servable."""

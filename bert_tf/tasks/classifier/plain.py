@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from bert_tf.tasks.answers import encode_strings, softmax, stack
+from bert_tf.tasks.answers import softmax, stack, to_byte_strings
 from bert_tf.tasks.classifier.task import Classifier
-from bert_tf.tokenization.plain import pack_texts, were_cut
+from bert_tf.tokenization.plain import join_rows, were_cut
 
 
 def answer(metadata, tokenizer, buckets, *texts):
     """Computes the response of serving_default; see `bert_tf.tasks.answers`."""
-    rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
+    rows = join_rows(tokenizer, metadata.max_seq_length, *texts)
     logits = stack(
         [output["logits"] for output in buckets.run(rows)], [Classifier().num_outputs(metadata)]
     )
@@ -19,7 +19,7 @@ def answer(metadata, tokenizer, buckets, *texts):
         if metadata.activation:
             value = 0.5 * (1 + np.tanh(0.5 * value))  # The sigmoid, without overflow.
         return {"value": value, "was_cut": was_cut}
-    names = encode_strings([metadata.labels] * len(rows), len(metadata.labels))
+    names = to_byte_strings([metadata.labels] * len(rows), len(metadata.labels))
     if metadata.multi_label:
         return {
             "labels": names,
@@ -28,7 +28,7 @@ def answer(metadata, tokenizer, buckets, *texts):
             "was_cut": was_cut,
         }
     return {
-        "label": encode_strings([metadata.labels[number] for number in logits.argmax(axis=1)]),
+        "label": to_byte_strings([metadata.labels[number] for number in logits.argmax(axis=1)]),
         "labels": names,
         "probabilities": softmax(logits),
         "was_cut": was_cut,

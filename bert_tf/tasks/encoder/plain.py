@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from bert_tf.tasks.answers import encode_strings, stack
+from bert_tf.tasks.answers import stack, to_byte_strings
 from bert_tf.tasks.encoder.pooling import embed
 from bert_tf.tasks.metadata import POOLER_OUTPUT
-from bert_tf.tokenization.plain import pack_texts, were_cut
+from bert_tf.tokenization.plain import join_rows, were_cut
 
 
 def answer(metadata, tokenizer, buckets, *texts):
     """Computes the response, whose outputs have the length of the longest row; see `answers`."""
-    rows = pack_texts(tokenizer, metadata.max_seq_length, *texts)
+    rows = join_rows(tokenizer, metadata.max_seq_length, *texts)
     # Without a text, the row of an empty one shows the sizes of the outputs.
     empty = [[""] for _ in texts]
-    outputs = buckets.run(rows or pack_texts(tokenizer, metadata.max_seq_length, *empty))
+    outputs = buckets.run(rows or join_rows(tokenizer, metadata.max_seq_length, *empty))
     hidden_size = outputs[0]["sequence_output"].shape[-1]
     outputs = outputs[: len(rows)]
     width = max((len(row.ids) for row in rows), default=1)
@@ -25,14 +25,14 @@ def answer(metadata, tokenizer, buckets, *texts):
         mask[index, :count] = 1
         ids[index, :count] = row.ids
         sequence[index, :count] = output["sequence_output"][:count]
-    pieces = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
-    encoded = {"sequence_output": sequence}
+    pieces = to_byte_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
+    encoder_outputs = {"sequence_output": sequence}
     if metadata.sentence_pooling == POOLER_OUTPUT:
-        encoded["pooled_output"] = stack(
+        encoder_outputs["pooled_output"] = stack(
             [output["pooled_output"] for output in outputs], [hidden_size]
         )
     return {
-        "sentence_embedding": embed(encoded, mask, metadata),
+        "sentence_embedding": embed(encoder_outputs, mask, metadata),
         "sequence_output": sequence,
         "token_mask": mask,
         "pieces": pieces,

@@ -7,7 +7,7 @@ from bert_tf.tasks.masked_lm.task import MASK
 from bert_tf.tasks.servable import Servable
 from bert_tf.tokenization import ragged
 
-MOST_MASKS_OF_STATIC = 20  # The original's max_predictions_per_seq.
+MAX_MASKS_OF_STATIC = 20  # The original's max_predictions_per_seq.
 
 
 class ServedMaskedLM(Servable):
@@ -17,7 +17,7 @@ class ServedMaskedLM(Servable):
     string [B, M, k], "piece_ids" int32, and "probabilities" float32 of the same shape, most likely
     first, where M is the maximum number of [MASK] per row, at least 1. Missing masks have "",
     [PAD], and 0. "num_masks" int32 [B] is the number of masks after truncation. The masks of a pair
-    are in the order of its tokens. With static lengths, M is MOST_MASKS_OF_STATIC, and further
+    are in the order of its tokens. With static lengths, M is MAX_MASKS_OF_STATIC, and further
     masks are ignored.
 
     For pairs, if the model predicts the next sentence, it also returns "is_next" float32 [B], the
@@ -56,13 +56,15 @@ class ServedMaskedLM(Servable):
         masked = features["input_ids"] == self.tokenizer.mask_id
         num_masks = tf.reduce_sum(tf.cast(masked, tf.int32), axis=1)
         if self.static_length:
-            most = min(MOST_MASKS_OF_STATIC, self.max_seq_length)
-            num_masks = tf.minimum(num_masks, most)
+            max_masks = min(MAX_MASKS_OF_STATIC, self.max_seq_length)
+            num_masks = tf.minimum(num_masks, max_masks)
         else:
-            most = tf.maximum(tf.reduce_max(num_masks), 1)
+            max_masks = tf.maximum(tf.reduce_max(num_masks), 1)
         # The positions [B, M] are masked columns first, from left to right.
         columns = tf.range(tf.shape(masked)[1])
-        positions = tf.math.top_k(tf.where(masked, tf.size(columns) - columns, 0), most).indices
+        positions = tf.math.top_k(
+            tf.where(masked, tf.size(columns) - columns, 0), max_masks
+        ).indices
         outputs = self.model({**features, "masked_lm_positions": positions})
         best, ids = self._best(outputs["masked_lm_logits"])  # [B, M, V] -> [B, M, k]
         is_real = _find_real(ids, num_masks)
@@ -77,10 +79,12 @@ class ServedMaskedLM(Servable):
 
     def compute_outputs(self, features):
         """See Servable."""
-        encoded = self.model.encoder(features)
-        outputs = {"sequence_output": encoded["sequence_output"]}
+        encoder_outputs = self.model.encoder(features)
+        outputs = {"sequence_output": encoder_outputs["sequence_output"]}
         if self._gives_is_next:
-            outputs["next_sentence_logits"] = self.model.next_sentence(encoded["pooled_output"])
+            outputs["next_sentence_logits"] = self.model.next_sentence(
+                encoder_outputs["pooled_output"]
+            )
         return outputs
 
     def best_pieces(self, vectors):

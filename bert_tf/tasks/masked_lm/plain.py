@@ -4,14 +4,14 @@ import functools
 
 import numpy as np
 
-from bert_tf.tasks.answers import encode_strings, softmax, stack
+from bert_tf.tasks.answers import softmax, stack, to_byte_strings
 from bert_tf.tasks.masked_lm.task import MASK
-from bert_tf.tokenization.plain import pack_texts, were_cut
+from bert_tf.tokenization.plain import join_rows, were_cut
 
 
 def answer(metadata, tokenizer, buckets, *texts):
     """Computes the response of serving_default; see `bert_tf.tasks.answers`."""
-    rows = pack_texts(
+    rows = join_rows(
         tokenizer,
         metadata.max_seq_length,
         *texts,
@@ -32,7 +32,7 @@ def answer(metadata, tokenizer, buckets, *texts):
         is_real = np.arange(shape[1]) < counts[:, np.newaxis]
         piece_ids[is_real] = best["piece_ids"]
         probabilities[is_real] = best["probabilities"]
-        pieces[is_real] = encode_strings(
+        pieces[is_real] = to_byte_strings(
             [[tokenizer.vocabulary[id_] for id_ in row] for row in best["piece_ids"]], shape[2]
         )
     response = {

@@ -3,14 +3,14 @@
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.tasks.servable import Servable, after, check, check_same_size, parse_rows
+from bert_tf.tasks.servable import Servable, after, check_condition, check_same_size, parse_rows
 from bert_tf.tokenization.model_inputs import to_dense
 
 
 class ServedMultipleChoice(Servable):
     """A BertMultipleChoice that takes "text_a" string [B] and "choices" string [B, C].
 
-    Each choice is packed as the second text of a pair. Signature "ids" takes int32 [B, C, S]; an
+    Each choice is the second text of a pair. Signature "ids" takes int32 [B, C, S]; an
     example of "tf_example" contains its C rows concatenated, all of the same length.
 
     In addition to "was_cut", True if any choice was truncated, it returns "choice" int32 [B], the
@@ -27,7 +27,7 @@ class ServedMultipleChoice(Servable):
         first = self.tokenizer.tokenize(text_a)
         second = self.tokenizer.tokenize(tf.reshape(text_b, [-1]))
         rows = tf.repeat(tf.range(shape[0]), shape[1])
-        features, was_cut = self.pack(tf.gather(first, rows), second)
+        features, was_cut = self.join_texts(tf.gather(first, rows), second)
         features = {
             name: tf.reshape(value, tf.concat([shape, tf.shape(value)[1:]], 0))
             for name, value in features.items()
@@ -60,7 +60,7 @@ class ServedMultipleChoice(Servable):
         rows = parse_rows(serialized)
         lengths = rows["input_ids"].row_lengths()
         is_equal = lengths == tf.reduce_max(lengths)
-        rows = after([check(is_equal, "all examples must have the same length")], rows)
+        rows = after([check_condition(is_equal, "all examples must have the same length")], rows)
         rows = {name: to_dense(value, 0) for name, value in rows.items()}  # [B, C * S]
         shape = tf.shape(rows["input_ids"])
         # Each choice begins with [CLS], which does not occur elsewhere.

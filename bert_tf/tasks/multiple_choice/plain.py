@@ -3,7 +3,7 @@
 import numpy as np
 
 from bert_tf.tasks.answers import softmax, stack
-from bert_tf.tokenization.plain import pack, were_cut
+from bert_tf.tokenization.plain import join_ids, were_cut
 
 
 def answer(metadata, tokenizer, buckets, *texts):
@@ -11,7 +11,7 @@ def answer(metadata, tokenizer, buckets, *texts):
     texts, choices = texts
     num_choices = len(choices[0]) if choices else 1
     rows = [
-        pack(tokenizer, first, tokenizer.ids(choice), metadata.max_seq_length)
+        join_ids(tokenizer, first, tokenizer.ids(choice), metadata.max_seq_length)
         for first, row in zip(map(tokenizer.ids, texts), choices, strict=True)
         for choice in row
     ]

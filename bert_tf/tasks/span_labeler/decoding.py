@@ -4,7 +4,7 @@ The rules are those of the original's `write_predictions`. Scores are added in t
 input. Equal scores keep the original's order. The graph of `bert_tf.tasks.span_labeler.graph`
 computes the same.
 
-Shape legend: S positions of a row, N spans, P tokens of a context.
+Shape legend: S sequence, SP spans, CT tokens of a context.
 """
 
 from typing import NamedTuple
@@ -36,19 +36,19 @@ class ScoredWindow(NamedTuple):
 class Spans(NamedTuple):
     """Possible answers."""
 
-    windows: np.ndarray  # int64 [N]. Number of the window.
-    starts: np.ndarray  # int64 [N]. First and last position in the window's row.
+    windows: np.ndarray  # int64 [SP]. Number of the window.
+    starts: np.ndarray  # int64 [SP]. First and last position in the window's row.
     ends: np.ndarray
-    start_scores: np.ndarray  # float [N].
+    start_scores: np.ndarray  # float [SP].
     end_scores: np.ndarray
 
 
 NO_SPANS = Spans(
-    *(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, np.float32, np.float32))
+    *(np.zeros(0, dtype) for dtype in (np.int64, np.int64, np.int64, np.float32, np.float32))
 )
 
 
-def split_into_windows(total, room, doc_stride, max_windows=None):
+def list_windows(total, room, doc_stride, max_windows=None):
     """Splits a context into overlapping windows, as the original's `convert_examples_to_features`.
 
     Args:
@@ -78,7 +78,7 @@ def find_fullest_windows(windows):
       windows: The Windows of a context, in order.
 
     Returns:
-      int32 [P]. Number of the window for each token.
+      int32 [CT]. Number of the window for each token.
     """
     total = windows[-1].start + windows[-1].length
     fullest = np.zeros(total, np.int32)
@@ -130,7 +130,7 @@ def _select_in_window(positions, window):
 
 
 def rank(scores, count=None):
-    """Returns the positions of the `count` largest of float [N], descending.
+    """Returns the positions of the `count` largest of float [SP], descending.
 
     Of equal values, the first comes first.
     """

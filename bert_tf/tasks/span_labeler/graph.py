@@ -1,7 +1,7 @@
 """The served model from a question and a context to the answer in the context.
 
-Legend: B questions, P tokens of all their contexts, W windows of all contexts, K candidates, S
-sequence.
+Legend: B batch of questions, CT tokens of all their contexts, W windows of all contexts, CA
+candidates, S sequence.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class ServedSpanLabeler(Servable):
         without invalid UTF-8;
       "null_score_diff" float32 [B]: the score of no answer minus "score". With
         `version_2_with_negative`, the answer is "" and the span 0, 0 if this is over the threshold;
-      "answers" string [B, K], "scores" float32 [B, K]: the best answers with different texts,
+      "answers" string [B, CA], "scores" float32 [B, CA]: the best answers with different texts,
         padded with "" and NO_SPAN;
       "was_cut" bool [B]: whether the question or the context was truncated.
     "ids" and "tf_example" return "start_logits" and "end_logits", float32 [B, S].
@@ -100,7 +100,7 @@ class ServedSpanLabeler(Servable):
         # The original's 3 are [CLS] and two [SEP].
         room = self.max_seq_length - 3 - query.row_lengths()
         windows = split_into_windows(pieces.ids, room, self.metadata.doc_stride, MAX_WINDOWS)
-        features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)
+        features, _ = self.join_texts(tf.gather(query, windows.rows), windows.ids)
         return EncodedContexts(pieces, windows, features, windows.was_cut | query_cut)
 
 
@@ -109,7 +109,7 @@ class Pieces(NamedTuple):
 
     texts: tf.Tensor  # string [B]. Contexts without invalid UTF-8 bytes.
     ids: tf.RaggedTensor  # int32 [B, (tokens)].
-    byte_starts: tf.Tensor  # int64 [P]. Half-open span of each token in its text.
+    byte_starts: tf.Tensor  # int64 [CT]. Half-open span of each token in its text.
     byte_ends: tf.Tensor
 
 
@@ -133,8 +133,8 @@ class SpanTexts(NamedTuple):
 class RankedSpans(NamedTuple):
     """The best spans of each context."""
 
-    scores: tf.RaggedTensor  # float32 [B, (K)]. Descending.
-    first: tf.RaggedTensor  # int64 [B, (K)]. First and last token, counted over all contexts.
+    scores: tf.RaggedTensor  # float32 [B, (CA)]. Descending.
+    first: tf.RaggedTensor  # int64 [B, (CA)]. First and last token, counted over all contexts.
     last: tf.RaggedTensor
 
 
@@ -211,7 +211,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     is_real = features["input_mask"] > 0
     num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
     (start_scores, starts), (end_scores, ends) = (
-        _top_k(tf.where(is_real, logits[name], logits[name].dtype.min), num_positions)  # [W, K]
+        _top_k(tf.where(is_real, logits[name], logits[name].dtype.min), num_positions)  # [W, CA]
         for name in ("start_logits", "end_logits")
     )
     # A window is last in its row, before a [SEP]; if it is empty, so is the list of its spans.
@@ -225,7 +225,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     ends = ends - begin
     begins = show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
     begins &= (starts >= 0) & (starts < windows.lengths[:, tf.newaxis])
-    lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, K, K]
+    lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, CA, CA]
     is_span = (
         begins[:, :, tf.newaxis]
         & (ends < windows.lengths[:, tf.newaxis])[:, tf.newaxis, :]
@@ -240,11 +240,11 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     by_context = tf.RaggedTensor.from_value_rowids(
         tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows(), validate=False
     )
-    most_windows = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
-    scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), most_windows * pairs])
+    num_columns = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
+    scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), num_columns * pairs])
     scores, indices = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
     window = tf.minimum(indices // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
-    window += by_context.row_starts()[:, tf.newaxis]  # [B, K]
+    window += by_context.row_starts()[:, tf.newaxis]  # [B, CA]
     to_piece = tf.gather(windows.starts, window) + ids.row_starts()[:, tf.newaxis]
     start = indices % pairs // tf.cast(num_positions, tf.int64)
     end = indices % tf.cast(num_positions, tf.int64)
@@ -262,8 +262,8 @@ def show_most_context(windows, positions, num_contexts):
 
     Args:
       windows: Windows.
-      positions: int64 [W, K]. Tokens of each window, 0-based within its context. The result is bool
-        [W, K].
+      positions: int64 [W, CA]. Tokens of each window, 0-based within its context. The result is
+        bool [W, CA].
       num_contexts: int64, B.
     """
 

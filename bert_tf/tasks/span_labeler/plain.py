@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_tf.tasks.answers import encode_strings
+from bert_tf.tasks.answers import to_byte_strings
 from bert_tf.tasks.kind import MAX_WINDOWS
 from bert_tf.tasks.span_labeler import decoding
 from bert_tf.tasks.span_labeler.decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tasks.span_labeler.task import SpanLabeler
-from bert_tf.tokenization.plain import pack
+from bert_tf.tokenization.plain import join_ids
 
 # Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
@@ -53,12 +53,12 @@ def answer(metadata, tokenizer, buckets, *texts):
         truncated = query[: metadata.max_query_length]
         # The original's 3 are [CLS] and two [SEP].
         room = metadata.max_seq_length - 3 - len(truncated)
-        windows, was_cut = decoding.split_into_windows(
+        windows, was_cut = decoding.list_windows(
             len(context.ids), room, metadata.doc_stride, MAX_WINDOWS
         )
         requests.append((context, windows, len(rows), was_cut or len(query) > len(truncated)))
         rows += [
-            pack(
+            join_ids(
                 tokenizer,
                 truncated,
                 context.ids[start : start + length],
@@ -81,17 +81,17 @@ def answer(metadata, tokenizer, buckets, *texts):
     for index, best in enumerate(found):
         scores[index, : len(best["scores"])] = best["scores"]
     return {
-        "answer": encode_strings([best["answer"] for best in found]),
+        "answer": to_byte_strings([best["answer"] for best in found]),
         **{
-            name: np.array([best[name] for best in found], kind)
-            for name, kind in (
+            name: np.array([best[name] for best in found], dtype)
+            for name, dtype in (
                 ("score", np.float32),
                 ("start", np.int32),
                 ("end", np.int32),
                 ("null_score_diff", np.float32),
             )
         },
-        "answers": encode_strings([best["answers"] for best in found], metadata.top_k),
+        "answers": to_byte_strings([best["answers"] for best in found], metadata.top_k),
         "scores": scores,
         "was_cut": np.array([was_cut for *_, was_cut in requests], bool),
     }

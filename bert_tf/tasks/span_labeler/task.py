@@ -69,8 +69,8 @@ class SpanLabeler(Kind):
 
         It compares like SQuAD's evaluation.
         """
-        answer = normalize(row["answer"])
-        return any(normalize(text) == answer for text in expected) or not (
+        answer = normalize_answer(row["answer"])
+        return any(normalize_answer(text) == answer for text in expected) or not (
             row["answer"] or expected
         )
 
@@ -79,6 +79,6 @@ class SpanLabeler(Kind):
         return {name: answer[name] for name in self.per_position}
 
 
-def normalize(text):
+def normalize_answer(text):
     """Removes case, punctuation, articles, and extra white space, as SQuAD's evaluation does."""
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())

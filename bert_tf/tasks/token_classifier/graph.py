@@ -6,7 +6,7 @@ from bert_tf import models
 from bert_tf.tasks.kind import MAX_WINDOWS
 from bert_tf.tasks.servable import Servable
 from bert_tf.tokenization import ragged
-from bert_tf.tokenization.model_inputs import split_words, to_dense
+from bert_tf.tokenization.model_inputs import split_between_words, to_dense
 
 
 class ServedTokenClassifier(Servable):
@@ -37,8 +37,8 @@ class ServedTokenClassifier(Servable):
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore")
         words = tf.strings.split(text)  # [B, (W)]
         pieces = self._tokenize_words(words.values)  # [all W, (tokens)]
-        windows = split_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
-        features, was_cut = self.pack(windows.ids)
+        windows = split_between_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
+        features, was_cut = self.join_texts(windows.ids)
         answer = self.answer(features)
 
         number = tf.range(pieces.nrows())

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bert_tf.tasks.answers import encode_strings, softmax
+from bert_tf.tasks.answers import softmax, to_byte_strings
 from bert_tf.tasks.kind import MAX_WINDOWS
-from bert_tf.tokenization.plain import pack, split_words
+from bert_tf.tokenization.plain import join_ids, list_word_windows
 
 
 def answer(metadata, tokenizer, buckets, *texts):
@@ -14,10 +14,10 @@ def answer(metadata, tokenizer, buckets, *texts):
     pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]
     windows = []
     for text, row in enumerate(pieces):
-        spans = split_words(list(map(len, row)), metadata.max_seq_length - 2)
+        spans = list_word_windows(list(map(len, row)), metadata.max_seq_length - 2)
         windows += [(text, start, stop) for start, stop in spans[:MAX_WINDOWS]]
     rows = [
-        pack(
+        join_ids(
             tokenizer,
             [id_ for word in pieces[text][start:stop] for id_ in word],
             None,
@@ -38,8 +38,8 @@ def answer(metadata, tokenizer, buckets, *texts):
     was_cut |= np.array(has_more, bool)
     width = scores.shape[1]
     return {
-        "words": encode_strings(words, width),
-        "tags": encode_strings(tags, width),
+        "words": to_byte_strings(words, width),
+        "tags": to_byte_strings(tags, width),
         "scores": scores,
         "num_words": np.array(list(map(len, words)), np.int32),
         "was_cut": was_cut,

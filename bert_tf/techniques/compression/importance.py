@@ -14,7 +14,7 @@ from bert_tf.techniques.masks import apply_masks, get_layers
 LEAST_NORM = 1e-30  # For a layer in which all importances are 0.
 
 
-def normalize(layers):
+def normalize_importances(layers):
     """Scales the importances of each layer, L arrays, to an L2 norm of 1, as in Michel et al.
 
     Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be

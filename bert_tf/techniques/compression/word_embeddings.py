@@ -1,6 +1,6 @@
 """Smaller word embeddings: factorized into two matrices, or without unused tokens.
 
-In small models, they are most of the weights. Shape legend: V vocabulary, H hidden, E columns of
+In small models, they are most of the weights. Shape legend: V vocabulary, H hidden, FA columns of
 the factorized matrix.
 """
 
@@ -39,9 +39,9 @@ class FactorizedModel(typing.NamedTuple):
 
 
 def factorize(tensors, config, size):
-    """Factorizes the word embedding matrix [V, H] into [V, E] [E, H] by its singular values.
+    """Factorizes the word embedding matrix [V, H] into [V, FA] [FA, H] by its singular values.
 
-    The product is the best approximation of rank E. Both factors are scaled by the square roots of
+    The product is the best approximation of rank FA. Both factors are scaled by the square roots of
     the singular values, so that neither learns faster than the other. Unlike in ALBERT, the product
     has no bias, and the transform of the masked LM keeps H columns, so that one factorization fits
     the embeddings and the scores.
@@ -49,13 +49,13 @@ def factorize(tensors, config, size):
     Args:
       tensors: Dict of canonical name to StoredTensor.
       config: BertConfig of the model.
-      size: int, E.
+      size: int, FA.
 
     Returns:
       FactorizedModel.
 
     Raises:
-      InputError: If E is not below H, or if the matrix is already factorized.
+      InputError: If FA is not below H, or if the matrix is already factorized.
     """
     if config.embedding_size:
         raise InputError(

@@ -123,7 +123,9 @@ def assemble(corpus, instances, records, settings, vocabulary):
         mask_features = MaskFeatures(
             *(features[f"masked_lm_{name}"] for name in MaskFeatures._fields)
         )
-        fill_masks(masks, sequences, features["input_ids"], features["input_mask"], mask_features)
+        fill_mask_features(
+            masks, sequences, features["input_ids"], features["input_mask"], mask_features
+        )
     return features
 
 
@@ -183,7 +185,7 @@ def fill_records(tokens, sequences, layout, features):
 
 
 @compiled
-def fill_masks(masks, sequences, input_ids, input_mask, features):
+def fill_mask_features(masks, sequences, input_ids, input_mask, features):
     """Masks the IDs of filled records, and fills the features of their masks.
 
     Args:

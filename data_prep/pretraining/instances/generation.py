@@ -279,8 +279,8 @@ def split_corpus(corpus, max_seq_length, crosses_documents):
     while start < num_tokens:
         while document_ends[document] <= start:
             document += 1
-        limit = start + document + max_seq_length - 2  # Without [CLS] and the last [SEP].
-        stop = np.searchsorted(totals, limit, side="right")  # In sentences.
+        max_total = start + document + max_seq_length - 2  # Without [CLS] and the last [SEP].
+        stop = np.searchsorted(totals, max_total, side="right")  # In sentences.
         stop = int(sentence_ends[stop - 1]) if stop else 0
         if stop <= start:
             stop = start + max_seq_length - 2
@@ -294,9 +294,9 @@ def split_corpus(corpus, max_seq_length, crosses_documents):
     return parts, part_starts
 
 
-def _find_dtype(limit):
-    """Returns the narrowest signed dtype of at least 16 bits for numbers up to `limit`."""
-    return np.promote_types(np.int16, np.min_scalar_type(-limit - 1))
+def _find_dtype(max_value):
+    """Returns the narrowest signed dtype of at least 16 bits for numbers up to `max_value`."""
+    return np.promote_types(np.int16, np.min_scalar_type(-max_value - 1))
 
 
 def _compute_starts(counts, dtype):

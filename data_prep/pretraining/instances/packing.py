@@ -2,7 +2,7 @@
 
 Shortest-pack-first histogram packing (Krell et al.: Efficient sequence packing without
 cross-contamination, arXiv:2107.02027): sequences of equal length are interchangeable, so packs are
-built from lengths, longest first. Each length is added to the emptiest kind of pack with space for
+built from lengths, longest first. Each length is added to the emptiest pack with space for
 it. The run time depends only on the longest length. A pack has sequences of one shard.
 """
 
@@ -36,7 +36,7 @@ def pack(instances, settings, state):
         if settings.objective_spec.predicts_next
         else masking.numbers_to_predict(settings)
     )
-    kinds = compute_packs(
+    packs = compute_packs(
         counts,
         numbers,
         settings.max_seq_length,
@@ -45,11 +45,11 @@ def pack(instances, settings, state):
     )
     next_of_length = np.concatenate([[0], np.cumsum(counts)])[:-1]
     records = []
-    for kind, count in kinds:
+    for pack_lengths, count in packs:
         # One row per pack with the next sequences of each length. A pack can have several of the
         # same length.
-        times = collections.Counter(kind)
-        rows = np.empty((count, len(kind)), np.int64)
+        times = collections.Counter(pack_lengths)
+        rows = np.empty((count, len(pack_lengths)), np.int64)
         column = 0
         for length, repeats in times.items():
             first = next_of_length[length]
@@ -82,19 +82,19 @@ def compute_packs(counts, numbers_to_predict, max_ids, max_predictions, max_sequ
       List of (tuple of the lengths in a pack, descending; number of such packs).
     """
     # Lengths of a pack -> number of packs.
-    open_kinds = collections.Counter()
+    open_packs = collections.Counter()
     finished = collections.Counter()
-    emptiest = []  # Heap of (IDs, lengths) of the open kinds, and of some closed kinds.
+    emptiest = []  # Heap of (IDs, lengths) of the open packs, and of some closed ones.
 
-    def add(kind, count):
-        if len(kind) == max_sequences or sum(kind) == max_ids:
-            finished[kind] += count
+    def add(lengths, count):
+        if len(lengths) == max_sequences or sum(lengths) == max_ids:
+            finished[lengths] += count
         elif count:
-            open_kinds[kind] += count
-            heapq.heappush(emptiest, (sum(kind), kind))
+            open_packs[lengths] += count
+            heapq.heappush(emptiest, (sum(lengths), lengths))
 
-    def predictions(kind):
-        return sum(numbers_to_predict[length] for length in kind)
+    def predictions(lengths):
+        return sum(numbers_to_predict[length] for length in lengths)
 
     for length in range(max_ids, 0, -1):
         left = int(counts[length])
@@ -114,15 +114,17 @@ def compute_packs(counts, numbers_to_predict, max_ids, max_predictions, max_sequ
                 add((length,), opened)
                 left -= opened
                 continue
-            _, kind = heapq.heappop(emptiest)
-            count = open_kinds.pop(kind, 0)
-            if predictions((*kind, length)) > max_predictions:
-                rejected.append((kind, count))
+            _, lengths = heapq.heappop(emptiest)
+            count = open_packs.pop(lengths, 0)
+            if predictions((*lengths, length)) > max_predictions:
+                rejected.append((lengths, count))
                 continue
             taken = min(left, count)
-            add((*kind, length), taken)
-            add(kind, count - taken)
+            add((*lengths, length), taken)
+            add(lengths, count - taken)
             left -= taken
-        for kind, count in rejected:
-            add(kind, count)
-    return [(kind, count) for kind, count in [*finished.items(), *open_kinds.items()] if count]
+        for lengths, count in rejected:
+            add(lengths, count)
+    return [
+        (lengths, count) for lengths, count in [*finished.items(), *open_packs.items()] if count
+    ]

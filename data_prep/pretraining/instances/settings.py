@@ -51,7 +51,7 @@ class Objective:
         return "next_token" if self.predicts_next else "masked_lm"
 
     @property
-    def fewest_documents(self):
+    def min_documents(self):
         """Minimum number of documents in a corpus."""
         return 2 if self.pairs == "random" else 1
 
@@ -80,22 +80,22 @@ class RecordSettings(Settings):
         128,
         "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for records and "
         "for training.",
-        lower=NUM_SPECIAL + 2,
-        upper=MAX_SEQ_LENGTH,
+        min_value=NUM_SPECIAL + 2,
+        max_value=MAX_SEQ_LENGTH,
     )
     max_predictions_per_seq: int = setting(
         20,
         "Maximum number of masked tokens per record, about max_seq_length * masked_lm_prob. Use "
         "the same value for records and for training.",
-        lower=1,
-        upper=MAX_SEQ_LENGTH,
+        min_value=1,
+        max_value=MAX_SEQ_LENGTH,
         rules=[NotWith(NO_MASKS)],
     )
     masked_lm_prob: float = setting(
         0.15,
         "Fraction of the tokens of a record to mask, at least one token.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
         rules=[NotWith(NO_MASKS)],
     )
     do_whole_word_mask: bool = setting(
@@ -104,15 +104,15 @@ class RecordSettings(Settings):
     mask_fraction: float = setting(
         masking.MASK_FRACTION,
         "Fraction of the masked tokens that become [MASK].",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
         rules=[NotWith(NO_MASKS)],
     )
     random_fraction: float = setting(
         masking.RANDOM_FRACTION,
         "Fraction of the masked tokens that become a random token. The rest stays unchanged.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
         rules=[NotWith(NO_MASKS)],
     )
     masking: str = setting(
@@ -144,8 +144,8 @@ class RecordSettings(Settings):
         12,
         "With `pack_sequences`: maximum number of sequences per record. Use the same value for "
         "records and for training.",
-        lower=1,
-        upper=255,
+        min_value=1,
+        max_value=255,
         rules=[Needs("pack_sequences")],
     )
 
@@ -164,7 +164,7 @@ class RecordSettings(Settings):
         return OBJECTIVES[self.objective]
 
     @property
-    def most_packed(self):
+    def max_packed(self):
         """Maximum number of sequences per record, or 0 if sequences are not packed."""
         return self.max_sequences_per_pack if self.pack_sequences else 0
 
@@ -173,7 +173,7 @@ class RecordSettings(Settings):
         """Features of the records, a tuple of records.Feature."""
         label_options = {
             "sentence_label": self.objective_spec.sentence_label,
-            "most_packed": self.most_packed,
+            "max_packed": self.max_packed,
         }
         if self.has_masks:
             return records.pretraining_features(
@@ -190,14 +190,14 @@ class InstanceSettings(RecordSettings):
         None,
         "Number of times to use each document, each time with other pairs and masks. Defaults to "
         "10, or to 1 if records contain no masks.",
-        lower=1,
+        min_value=1,
     )
     short_seq_prob: float = setting(
         SHORT_SEQ_PROB,
         "Probability of splitting a document into records of a random length below max_seq_length; "
         "for an `objective` with pairs.",
-        lower=0,
-        upper=1,
+        min_value=0,
+        max_value=1,
     )
 
     def check(self):

@@ -12,7 +12,7 @@ from data_prep.tasks.squad.features import (
     convert_examples_to_features,
     create_arrays,
     record_features,
-    write_records,
+    write_window_records,
 )
 
 __all__ = [
@@ -27,5 +27,5 @@ __all__ = [
     "record_features",
     "write_answers",
     "write_predictions",
-    "write_records",
+    "write_window_records",
 ]

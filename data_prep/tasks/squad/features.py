@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.files import replace_surrogates
-from bert_tf.tasks.span_labeler.decoding import find_fullest_windows, split_into_windows
+from bert_tf.tasks.span_labeler.decoding import find_fullest_windows, list_windows
 from data_prep import records
 from data_prep.datasets.squad import split_words
 
@@ -120,7 +121,7 @@ def convert_examples_to_features(
             [[tokenizer.cls_id], question.token_ids[:max_query_length], [tokenizer.sep_id]]
         )
         # With the [SEP] after the window, three special tokens, as in the original BERT.
-        windows, _ = split_into_windows(len(token_ids), max_seq_length - len(begin) - 1, doc_stride)
+        windows, _ = list_windows(len(token_ids), max_seq_length - len(begin) - 1, doc_stride)
         fullest = find_fullest_windows(windows)
         for number, (first, length) in enumerate(windows if len(token_ids) else ()):
             tokens = slice(first, first + length)
@@ -170,7 +171,7 @@ def record_features(max_seq_length, is_training):
     return tuple(records.Feature(name, length) for name, length in lengths.items())
 
 
-def write_records(path, features, max_seq_length, is_training):
+def write_window_records(path, features, max_seq_length, is_training):
     """Writes an iterable of WindowFeatures in batches to a TFRecord file; returns their number."""
     features = iter(features)
     with records.RecordWriter(path, record_features(max_seq_length, is_training)) as writer:
@@ -202,8 +203,7 @@ def create_arrays(features):
 def _pad(features):
     """Returns dict of the model's three inputs, int32 [B, S]."""
     arrays = {
-        name: np.zeros([len(features), features[0].max_seq_length], np.int32)
-        for name in ("input_ids", "input_mask", "segment_ids")
+        name: np.zeros([len(features), features[0].max_seq_length], np.int32) for name in FEATURES
     }
     for row, feature in enumerate(features):
         count = len(feature.token_ids)

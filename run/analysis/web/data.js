@@ -12,9 +12,9 @@ let decoded = { text: -1, bytes: null }; // matrices of the current text
 /** Returns the attention of a head in a text, row by row: Float32Array [S * S]. */
 function getAttention(text, head) {
   if (decoded.text !== text) {
-    const packed = atob(document.getElementById(`attention-${text}`).textContent);
-    const bytes = new Uint8Array(packed.length);
-    for (let index = 0; index < packed.length; index++) bytes[index] = packed.charCodeAt(index);
+    const binary = atob(document.getElementById(`attention-${text}`).textContent);
+    const bytes = new Uint8Array(binary.length);
+    for (let index = 0; index < binary.length; index++) bytes[index] = binary.charCodeAt(index);
     decoded = { text, bytes };
   }
   const size = DATA.texts[text].pieces.length ** 2;

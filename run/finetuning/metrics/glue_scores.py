@@ -50,7 +50,7 @@ METRICS = {
 }
 
 
-def score(names, labels, predictions):
+def score_predictions(names, labels, predictions):
     """Returns dict of "eval_" + name to float for the named metrics."""
     return {f"eval_{name}": float(METRICS[name](labels, predictions)) for name in names}
 

@@ -25,7 +25,7 @@ def check_answers(examples, version_2_with_negative):
         )
 
 
-def score(examples, answers, null_score_diff_threshold, metric="squad"):
+def score_answers(examples, answers, null_score_diff_threshold, metric="squad"):
     """Compares predicted with reference answers.
 
     Args:

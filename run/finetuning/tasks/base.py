@@ -58,7 +58,9 @@ class Task(abc.ABC):
 
         Raises InputError if its settings do not match each other or the model.
         """
-        data = cls.data_class(settings.task, settings.tokenizer.max_seq_length, model_metadata)
+        data = cls.data_class(
+            settings.task_settings, settings.tokenizer.max_seq_length, model_metadata
+        )
         data.check()
         return cls(settings, model_metadata, data, settings.training.output_dir)
 

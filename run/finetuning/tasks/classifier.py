@@ -35,7 +35,7 @@ class ClassifierTask(Task):
     @property
     def loss(self):
         """See Task."""
-        if self.settings.task.class_weights == "balanced" and "train" in self.features:
+        if self.settings.task_settings.class_weights == "balanced" and "train" in self.features:
             labels = self.features["train"]["label_ids"]
             counts = np.maximum(np.bincount(labels, minlength=len(self.metadata.labels)), 1)
             return losses.create_weighted_classification_loss(
@@ -60,7 +60,7 @@ class ClassifierTask(Task):
         """See Task. Averages numbers in regression."""
         return {
             "logits": glue_scores.average_logits(
-                [each["logits"] for each in outputs], *self._label_kind
+                [each["logits"] for each in outputs], *self._label_form
             )
         }
 
@@ -69,17 +69,17 @@ class ClassifierTask(Task):
         labels = self.features["dev"]["label_ids"]
         known = self._known_rows
         known_outputs = {name: value[known] for name, value in outputs.items()}
-        predictions = glue_scores.to_predictions(outputs["logits"], *self._label_kind)
+        predictions = glue_scores.to_predictions(outputs["logits"], *self._label_form)
         known_labels = labels[known]
         # There can be a column of unknown labels, which the model never predicts.
         if known_labels.ndim > 1:
             known_labels = known_labels[:, : predictions.shape[1]]
             predictions = np.pad(predictions, [(0, 0), (0, labels.shape[1] - predictions.shape[1])])
         loss = float(self._equal_loss(known_outputs, {"label_ids": known_labels})["loss"])
-        if self._dataset.name != CUSTOM and not any(self._label_kind):
+        if self._dataset.name != CUSTOM and not any(self._label_form):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {
-            **glue_scores.score(self._dataset.metrics, labels, predictions),
+            **glue_scores.score_predictions(self._dataset.metrics, labels, predictions),
             "eval_loss": loss,
             "loss": loss,
         }
@@ -89,12 +89,12 @@ class ClassifierTask(Task):
 
         Numbers are rounded to two digits after the decimal point.
         """
-        predictions = glue_scores.to_predictions(outputs["logits"], *self._label_kind)
+        predictions = glue_scores.to_predictions(outputs["logits"], *self._label_form)
         return (predictions.round(2) if self._dataset.regression else predictions).tolist()
 
     def report(self, outputs, folder):
         """Plots confusion.png if examples have one label each."""
-        if not any(self._label_kind):
+        if not any(self._label_form):
             known = self._known_rows
             plots.confusion_matrix(
                 os.path.join(folder, "confusion.png"),
@@ -111,14 +111,14 @@ class ClassifierTask(Task):
         For a task of GLUE, also writes the file for its server.
         """
         logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
-        results.write_predictions(folder, glue_scores.to_probabilities(logits, *self._label_kind))
+        results.write_probabilities(folder, glue_scores.to_probabilities(logits, *self._label_form))
         if self._dataset.name in glue_submission.FILES:
             print(
                 glue_submission.write(
                     folder,
                     self._dataset,
                     self.data.examples("test").guids,
-                    glue_scores.to_predictions(logits, *self._label_kind),
+                    glue_scores.to_predictions(logits, *self._label_form),
                 )
             )
 
@@ -135,7 +135,7 @@ class ClassifierTask(Task):
     def _known_rows(self):
         """Rows of the development data whose label the model knows: slice, or bool [n]."""
         labels = self.features["dev"]["label_ids"]
-        return slice(None) if any(self._label_kind) else labels != UNKNOWN_LABEL
+        return slice(None) if any(self._label_form) else labels != UNKNOWN_LABEL
 
     @property
     def _published_ids(self):
@@ -148,6 +148,6 @@ class ClassifierTask(Task):
         return np.array([names.index(label) for label in labels])
 
     @property
-    def _label_kind(self):
+    def _label_form(self):
         """Tuple of bool: whether the label is a number, and whether a row may have several ones."""
         return self._dataset.regression, self._dataset.is_multi_label

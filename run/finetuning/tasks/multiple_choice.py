@@ -27,7 +27,7 @@ class MultipleChoiceTask(Task):
         loss = float(self.loss(outputs, {"label_ids": labels})["loss"])
         predictions = glue_scores.to_predictions(outputs["logits"])
         return {
-            **glue_scores.score(("accuracy",), labels, predictions),
+            **glue_scores.score_predictions(("accuracy",), labels, predictions),
             "eval_loss": loss,
             "loss": loss,
         }
@@ -49,4 +49,4 @@ class MultipleChoiceTask(Task):
     def predict(self, predictor, eval_outputs, folder):
         """Writes test_results.tsv: one row per question with the probability of each choice."""
         logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
-        results.write_predictions(folder, glue_scores.to_probabilities(logits))
+        results.write_probabilities(folder, glue_scores.to_probabilities(logits))

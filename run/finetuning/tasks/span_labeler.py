@@ -48,7 +48,7 @@ class SpanLabelerTask(Task):
     def open(cls, settings, model_metadata=None):
         """See Task."""
         task = super().open(settings, model_metadata)
-        is_needed = "dev" in settings.splits or settings.task.use_best_threshold
+        is_needed = "dev" in settings.splits or settings.task_settings.use_best_threshold
         has_answers = bool(task._examples) and task._can_score(is_needed)
         return dataclasses.replace(task, has_answers=has_answers)
 
@@ -107,7 +107,7 @@ class SpanLabelerTask(Task):
         if "train" in self.features:
             return super().training_batches(seed, first_step, share, padding)
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
-        return training_batches(
+        return record_batches(
             self._train_records,
             features,
             self.num_records[0],
@@ -126,16 +126,16 @@ class SpanLabelerTask(Task):
     @property
     def loss(self):
         """See Task."""
-        return losses.create_span_loss(self._ignores_padding)
+        return losses.create_span_loss(self.padding is Padding.REMOVED)
 
     def score(self, outputs):
         """See Task."""
         answers = self._predict_answers(outputs)
         threshold = self._find_threshold(answers)
-        scores = squad_scores.score(
-            self._examples, answers, threshold, self.settings.task.answer_metric
+        scores = squad_scores.score_answers(
+            self._examples, answers, threshold, self.settings.task_settings.answer_metric
         )
-        if self.settings.task.version_2_with_negative:
+        if self.settings.task_settings.version_2_with_negative:
             scores["null_score_diff_threshold"] = threshold
         return {f"eval_{name}": float(value) for name, value in scores.items()}
 
@@ -174,35 +174,31 @@ class SpanLabelerTask(Task):
         return averaged
 
     @property
-    def _ignores_padding(self):
-        return self.padding is Padding.REMOVED
-
-    @property
     def _padding_penalty(self):
         """Number to add to the scores of padding, [windows, S], or 0 if the model computes them."""
-        return (
-            MASKED_SCORE * (1 - self.features["dev"]["input_mask"]) if self._ignores_padding else 0
-        )
+        if self.padding is not Padding.REMOVED:
+            return 0
+        return MASKED_SCORE * (1 - self.features["dev"]["input_mask"])
 
     def _find_threshold(self, answers):
         """Returns the null odds above which a question has no answer."""
-        if not self.settings.task.use_best_threshold:
-            return self.settings.task.null_score_diff_threshold
+        if not self.settings.task_settings.use_best_threshold:
+            return self.settings.task_settings.null_score_diff_threshold
         return squad_scores.best_thresholds(self._examples, answers)["best_f1_thresh"]
 
     def _predict_answers(self, outputs):
         """Computes the squad.Answers from outputs, dict of float32 [windows, S]."""
-        task = self.settings.task
+        task_settings = self.settings.task_settings
         penalty = self._padding_penalty
         return squad.predict_answers(
             self._examples,
             self.windows,
             outputs["start_logits"] + penalty,
             outputs["end_logits"] + penalty,
-            n_best_size=task.n_best_size,
-            max_answer_length=task.max_answer_length,
+            n_best_size=task_settings.n_best_size,
+            max_answer_length=task_settings.max_answer_length,
             do_lower_case=self.settings.tokenizer.do_lower_case,
-            version_2_with_negative=task.version_2_with_negative,
+            version_2_with_negative=task_settings.version_2_with_negative,
             strip_accents=self.settings.tokenizer.strip_accents,
         )
 
@@ -211,18 +207,18 @@ class SpanLabelerTask(Task):
 
         Raises InputError if they are required and missing.
         """
-        task = self.settings.task
+        task_settings = self.settings.task_settings
         try:
-            squad_scores.check_answers(self._examples, task.version_2_with_negative)
+            squad_scores.check_answers(self._examples, task_settings.version_2_with_negative)
         except InputError as error:
             if is_needed:
-                raise InputError(str(error), "predict_file", task.predict_file) from error
-            warn(f"{task.predict_file}: not evaluated: {error}")
+                raise InputError(str(error), "predict_file", task_settings.predict_file) from error
+            warn(f"{task_settings.predict_file}: not evaluated: {error}")
             return False
         return True
 
 
-def training_batches(path, features, num_records, batch_size, seed, *, first_step, share, padding):
+def record_batches(path, features, num_records, batch_size, seed, *, first_step, share, padding):
     """Creates endless batches of the records of a file.
 
     Every record is used once before any is repeated.
@@ -241,13 +237,13 @@ def training_batches(path, features, num_records, batch_size, seed, *, first_ste
     Returns:
       Dataset of dicts of name to int32 [rows, S], or [rows, 1] for scalar features.
     """
-    group_by_length = padding is not Padding.STATIC
-    num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
+    has_any_length = padding is not Padding.STATIC
+    num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if has_any_length else 1
 
     def batches(number, serialized):
         """Creates a dataset of (host's features, longest example) of each batch of a part."""
         rows = tf.range(num_batches * batch_size)
-        if group_by_length:
+        if has_any_length:
             lengths = _count_tokens(serialized, features)
             rows = tf.argsort(lengths, stable=True)
         order = tf.random.experimental.stateless_shuffle(tf.range(num_batches), seed=[seed, number])
@@ -260,13 +256,13 @@ def training_batches(path, features, num_records, batch_size, seed, *, first_ste
         }
         longest = (
             tf.reduce_max(tf.gather(lengths, rows), axis=1)
-            if group_by_length
+            if has_any_length
             else tf.zeros([num_batches], tf.int32)
         )
         return tf.data.Dataset.from_tensor_slices((arrays, longest))
 
-    def truncate(batch, longest):
-        return _truncate_padding(batch, longest) if group_by_length else batch
+    def truncate(batch, length):
+        return _truncate_padding(batch, length) if has_any_length else batch
 
     first, skip = divmod(first_step, num_batches)
     data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()
@@ -285,8 +281,8 @@ def _count_tokens(serialized, features):
     return tf.reduce_sum(masks["input_mask"], axis=1)
 
 
-def _truncate_padding(batch, longest):
+def _truncate_padding(batch, length):
     """Truncates the arrays of a batch to its longest example, except for scalar features."""
     return {
-        name: array if array.shape[1] == 1 else array[:, :longest] for name, array in batch.items()
+        name: array if array.shape[1] == 1 else array[:, :length] for name, array in batch.items()
     }

@@ -105,7 +105,7 @@ class TokenClassifierTask(Task):
         if conll.is_treebank(sentences.path):
             path = os.path.join(folder, "test_predictions.conllu")
             column = f"the column {self.data.settings.treebank_column.upper()}"
-        conll.write_predictions(path, sentences, labels, self.data.settings.treebank_column)
+        conll.write_tags(path, sentences, labels, self.data.settings.treebank_column)
         print(f"{path}: {sentences.num_words:,} words, with the predicted labels in {column}")
 
     def _predict_labels(self, split, outputs):

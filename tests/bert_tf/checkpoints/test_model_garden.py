@@ -26,6 +26,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from tests import scripts
 from tests.encoders import load_all, make_features
+from tests.errors import check_message, rejects
 
 # The encoder of tf-models-official warns about the positions that its pretrainer passes to it.
 pytestmark = [pytest.mark.large, pytest.mark.filterwarnings("ignore:Input dict contained keys")]
@@ -167,9 +168,7 @@ def test_theirs_restore_ours(encoder_class, is_encoder, features, tmp_path):
 def test_another_number_of_attention_heads_is_rejected(tmp_path):
     model_garden.write(tmp_path, model_tensors(models.BertEncoder(CONFIG)), CONFIG)
     config = BertConfig(**CONFIG.to_dict() | {"num_attention_heads": 2})
-    with pytest.raises(
-        InputError, match="num_attention_heads is 3 in the checkpoint and 2 in the model"
-    ):
+    with rejects(None, "num_attention_heads is 3 in the checkpoint", "2 in the model"):
         load_pretrained(models.BertEncoder(config), str(tmp_path))
 
 
@@ -237,10 +236,14 @@ def test_fine_tuning_from_a_saved_model(exported, tmp_path, capsys):
         num_train_epochs=1,
         train_batch_size=4,
     )
-    assert (
-        f"{folder}/variables/variables: 55 variables loaded; not in the checkpoint, initial "
-        "values kept: output_weights, output_bias"
-    ) in capsys.readouterr().err
+    check_message(
+        capsys.readouterr().err,
+        None,
+        f"{folder}/variables/variables",
+        "55 variables loaded",
+        "not in the checkpoint",
+        "output_weights, output_bias",
+    )
     assert (
         f'"do_lower_case": {str(not with_mlm).lower()}'
         in (tmp_path / "out" / "task.json").read_text()

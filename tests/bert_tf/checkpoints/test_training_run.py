@@ -3,7 +3,7 @@ import os
 import pytest
 
 from bert_tf.checkpoints.training_run import find_latest_checkpoint, list_checkpoints
-from bert_tf.errors import InputError
+from tests.errors import rejects
 
 COMPLETE = b"\x57\xfb\x80\x8b\x24\x75\x47\xdb"  # The last bytes of an index.
 NAMED = (
@@ -83,9 +83,5 @@ def test_checkpoints_with_a_name(tmp_path):
 )
 def test_a_corrupted_file(tmp_path, state):
     folder = fill(tmp_path / "run", "ckpt-5", state=state)
-    with pytest.raises(
-        InputError,
-        match=rf"^{folder}/checkpoint: is corrupted; delete the file to use the checkpoint "
-        "with the highest step next to it$",
-    ):
+    with rejects(f"{folder}/checkpoint", "is corrupted", "delete the file", "the highest step"):
         find_latest_checkpoint(folder)

@@ -9,14 +9,13 @@ import pytest
 from bert_tf.cli import resolution, script
 from bert_tf.cli.model_files import ModelFiles
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from bert_tf.tokenization.vocabulary import describe_lines, read_vocabulary
 from data_prep.pretraining import JobSettings
 from data_prep.vocabulary import VocabularySettings
 from run.finetuning.settings import FineTuningSettings
 from run.inference.settings import FillMaskSettings
 from run.training.settings import TrainingSettings
-from tests.errors import rejects
+from tests.errors import Message, check_message, raises_message, rejects
 from tests.settings import resolved
 
 SMALL = BertConfig(8, 6, 2, 3, 7, max_position_embeddings=13, type_vocab_size=5)
@@ -53,38 +52,60 @@ def resolve_fine_tuning(given=None, **settings):
     given = {"init_checkpoint": "bert"} | (given or {})
     settings = FineTuningSettings(**settings).replace_values(given)
     sources = resolution.get_value_sources(settings)
-    found = ModelFiles(resolution.find_checkpoints(settings))
+    found = ModelFiles(resolution.find_model_paths(settings))
     settings = settings.replace_values(
         resolution.resolve_values(sources, given, found, script.warn)
     )
     return settings.model, settings.tokenizer
 
 
+@dataclasses.dataclass(frozen=True)
+class Casing:
+    """Sources of the casing, and its values.
+
+    Attributes:
+      content: Dict. Content of tokenizer_config.json.
+      given: Dict of the explicit settings.
+      expected: Pair of do_lower_case and strip_accents.
+      note: str. Note of the script.
+    """
+
+    content: dict
+    given: dict
+    expected: tuple
+    note: str
+
+
 @pytest.mark.parametrize(
-    ("content", "given", "expected", "note"),
+    "case",
     [
-        ({}, {}, (True, None), ""),
-        ({"do_lower_case": True, "strip_accents": False}, {}, (True, False), ""),
-        (
-            {"do_lower_case": True, "strip_accents": False},
-            {"strip_accents": True},
-            (True, True),
-            "note: --strip_accents=True overrides bert/tokenizer_config.json (False)\n",
+        Casing(content={}, given={}, expected=(True, None), note=""),
+        Casing(
+            content={"do_lower_case": True, "strip_accents": False},
+            given={},
+            expected=(True, False),
+            note="",
+        ),
+        Casing(
+            content={"do_lower_case": True, "strip_accents": False},
+            given={"strip_accents": True},
+            expected=(True, True),
+            note="note: --strip_accents=True overrides bert/tokenizer_config.json (False)\n",
         ),
         # The file sets `strip_accents` for another casing, so the value does not apply.
-        (
-            {"do_lower_case": True, "strip_accents": False},
-            {"do_lower_case": False},
-            (False, None),
-            "note: --do_lower_case=False overrides bert/tokenizer_config.json (True)\n",
+        Casing(
+            content={"do_lower_case": True, "strip_accents": False},
+            given={"do_lower_case": False},
+            expected=(False, None),
+            note="note: --do_lower_case=False overrides bert/tokenizer_config.json (True)\n",
         ),
     ],
 )
-def test_casing_and_accents(bert, capsys, content, given, expected, note):
-    (bert / "tokenizer_config.json").write_text(json.dumps(content))
-    tokenizer = resolve_fine_tuning(given)[1]
-    assert (tokenizer.do_lower_case, tokenizer.strip_accents) == expected
-    assert capsys.readouterr().err == note
+def test_casing_and_accents(bert, capsys, case):
+    (bert / "tokenizer_config.json").write_text(json.dumps(case.content))
+    tokenizer = resolve_fine_tuning(case.given)[1]
+    assert (tokenizer.do_lower_case, tokenizer.strip_accents) == case.expected
+    assert capsys.readouterr().err == case.note
 
 
 def test_explicit_files_take_precedence(bert, capsys):
@@ -97,12 +118,17 @@ def test_explicit_files_take_precedence(bert, capsys):
     assert (model.bert_config_file, tokenizer.vocab_file, tokenizer.do_lower_case) == tuple(
         given.values()
     )
-    assert capsys.readouterr().err.splitlines() == [
-        "note: --bert_config_file=mine.json overrides bert/config.json",
-        "note: --vocab_file=mine.txt overrides bert/vocab.txt: "
-        f"1 of {len(PIECES)} IDs have another token",
-        "note: --do_lower_case=True overrides bert/tokenizer_config.json (False)",
-    ]
+    config, vocabulary, casing = capsys.readouterr().err.splitlines()
+    check_message(config, "note", "--bert_config_file=mine.json overrides bert/config.json")
+    check_message(
+        vocabulary,
+        "note",
+        "--vocab_file=mine.txt overrides bert/vocab.txt",
+        f"1 of {len(PIECES)} IDs",
+    )
+    check_message(
+        casing, "note", "--do_lower_case=True overrides bert/tokenizer_config.json (False)"
+    )
     resolve_fine_tuning(
         {
             "bert_config_file": "bert/config.json",
@@ -121,7 +147,7 @@ def test_unsupported_files_are_ignored_if_all_values_are_explicit(bert, capsys):
         {"bert_config_file": "mine.json", "vocab_file": "bert/vocab.txt", "do_lower_case": True}
     )
     assert capsys.readouterr().err == ""
-    with pytest.raises(InputError, match="tokenize_chinese_chars is False: only True is supported"):
+    with rejects(None, "tokenize_chinese_chars is False", "only True is supported"):
         resolve_fine_tuning({"bert_config_file": "mine.json"})
 
 
@@ -141,7 +167,7 @@ def test_notes_on_lines_of_a_vocabulary(tmp_path):
 def test_a_vocabulary_of_another_model(bert):
     (bert / "vocab.txt").write_text("\n".join([*PIECES, "more"]), encoding="utf-8")
     _, tokenizer = resolve_fine_tuning()
-    with rejects("vocab_file", "has 9 entries, but the model has only 8", value="bert/vocab.txt"):
+    with rejects("vocab_file", "has 9 entries", "model has only 8", value="bert/vocab.txt"):
         tokenizer.read_tokenizer("bert", SMALL)
 
 
@@ -150,18 +176,24 @@ def test_a_vocabulary_of_another_model(bert):
     [
         (
             "config.json",
-            "^`bert_config_file` is required: there is no bert_config.json, config.json, or "
-            "params.yaml in the directory `init_checkpoint`=bert$",
+            Message(
+                "bert_config_file",
+                "is required",
+                "there is no bert_config.json",
+                "config.json",
+                "params.yaml",
+                "directory `init_checkpoint`=bert",
+            ),
         ),
         (
             "vocab.txt",
-            r"^`vocab_file` is required: there is no vocab.txt or tokenizer.json in the directory ",
+            Message("vocab_file", "is required", "there is no vocab.txt or tokenizer.json"),
         ),
     ],
 )
 def test_missing_files(bert, name, message):
     (bert / name).unlink()
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         resolve_fine_tuning()
 
 
@@ -184,10 +216,7 @@ def test_a_run_has_its_own_files(bert, capsys):
     )
     assert capsys.readouterr().err == ""  # the run itself rejects them
     os.remove("out/vocab.txt")
-    with pytest.raises(
-        InputError,
-        match=r"there is no vocab.txt or tokenizer.json in the directory `output_dir`=out",
-    ):
+    with rejects(None, "there is no vocab.txt or tokenizer.json", "directory `output_dir`=out"):
         resolve_fine_tuning({"init_checkpoint": None}, **run)
 
 
@@ -212,7 +241,7 @@ def test_the_length_of_a_served_model_defaults_to_its_positions(bert):
     found = resolve_all(settings)
     assert (found.served_task.max_seq_length, found.tokenizer.max_seq_length) == (13, 13)
     assert resolve_all(settings, max_seq_length=9).served_task.max_seq_length == 9
-    with rejects("max_seq_length", "must be at most 13 (max_position_embeddings of b", value=14):
+    with rejects("max_seq_length", "must be at most 13 (max_position_embeddings", value=14):
         resolve_all(settings, max_seq_length=14)
     (bert / "config.json").write_text(
         json.dumps(

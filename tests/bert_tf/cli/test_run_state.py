@@ -9,9 +9,9 @@ import pytest
 from bert_tf.cli import roles, run_state
 from bert_tf.cli.run_state import RunState, snapshot
 from bert_tf.cli.settings import Settings, setting
-from bert_tf.errors import InputError
 from run.feature_based.settings import FeatureBasedSettings
 from run.pruning.settings import PruneModelSettings
+from tests.errors import rejects
 
 
 def test_resumed_runs_must_have_the_initial_settings(tmp_path):
@@ -22,20 +22,17 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
     # Without a checkpoint, a new run replaces it.
     RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()
     (tmp_path / "out" / "checkpoint").touch()
-    with pytest.raises(
-        InputError, match=r"`output_dir`=.*: contains a run without `added_later`; choose another"
-    ):
+    with rejects("output_dir", "contains a run without `added_later`", "choose another"):
         RunState(folder, {"train_batch_size": 7, "layers": (1, 2), "added_later": "static"})
-    with pytest.raises(
-        InputError,
-        match=r"`output_dir`=.*: contains a run with `train_batch_size` 7, not 8; choose",
+    with rejects(
+        "output_dir", "contains a run with `train_batch_size` 7", "not 8", "choose another"
     ):
         RunState(folder, {"train_batch_size": 8, "layers": (1,)})
     assert (tmp_path / "out" / "run.json").read_text() == json.dumps(
         {"train_batch_size": 7, "layers": [1, 2]}, indent=2
     ) + "\n"
     # Another process began the run.
-    with pytest.raises(InputError, match="a run with `train_batch_size` 7, not 6"):
+    with rejects(None, "a run with `train_batch_size` 7", "not 6"):
         state.begin()
 
 
@@ -69,11 +66,9 @@ def test_finished_parts(tmp_path):
     assert again.is_resumed
     assert (again.result("heads"), again.result("scores")) == ([3], {"1": 0.5, "2": 0.25})
     assert list(json.loads((tmp_path / "prune.json").read_text())) == ["rounds", "heads", "scores"]
-    with pytest.raises(InputError, match="contains a run with `rounds` 2, not 3"):
+    with rejects(None, "contains a run with `rounds` 2", "not 3"):
         RunState(str(tmp_path), {"rounds": 3}, name="prune.json", must_be_empty=True)
-    with pytest.raises(
-        InputError, match=r"is not empty and has no other\.json to resume from; choose another"
-    ):
+    with rejects(None, "is not empty", "has no other.json to resume", "choose another"):
         RunState(str(tmp_path), {"rounds": 3}, name="other.json", must_be_empty=True)
 
 

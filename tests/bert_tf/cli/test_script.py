@@ -23,7 +23,7 @@ from tests.errors import rejects
 
 @dataclasses.dataclass(frozen=True)
 class Toy(Settings):
-    max_seq_length: int = setting(128, "Toy.", lower=4)
+    max_seq_length: int = setting(128, "Toy.", min_value=4)
 
 
 REPORT = "internal error in bert_tf; please report it"
@@ -178,7 +178,7 @@ def test_a_long_line_is_shortened_in_its_middle(run):
     assert status == 1
     assert errors.startswith("toy.py: label 'x' is unknown: the labels are 0, 1, 2, ")
     assert errors.endswith("998, 999; give another\n")
-    assert 290 < len(errors) <= script.LONGEST_LINE + 1 == 301
+    assert 290 < len(errors) <= script.MAX_LINE + 1 == 301
 
 
 def test_temporary_files_are_removed(run, tmp_path, monkeypatch):

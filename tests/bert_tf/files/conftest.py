@@ -9,9 +9,9 @@ from tests.remote_folders import new_folder
 
 @pytest.fixture(params=["local", "remote"])
 def folder_path(request, tmp_path):
-    """The path, a str, of a new directory of each kind.
+    """The path, a str, of a new directory of each file system.
 
-    The kinds are "local", and "remote" and "store" of a file system that only TensorFlow has.
+    They are "local", and "remote" and "store" of a file system that only TensorFlow has.
     """
     if request.param == "store":
         return request.getfixturevalue("store")

@@ -14,6 +14,7 @@ from bert_tf.optimization import (
     layerwise_factors,
 )
 from bert_tf.optimization import optimizer as optimizer_module
+from tests.errors import Message, raises_message
 
 PEAK = 0.5
 
@@ -78,11 +79,12 @@ def test_weight_decay_by_name(name, options, decay):
 @pytest.mark.parametrize(
     ("options", "gradients", "expected"),
     [
+        # The norm of both together is 13.
         (
             {},
             ([12.0], [3.0, 4.0]),
             ([12 / 13], [3 / 13, 4 / 13]),
-        ),  # The norm of both together is 13.
+        ),
         ({}, ([0.0], [0.3, 0.4]), ([0.0], [0.3, 0.4])),
         ({"clip_norm": 2.0}, ([12.0], [3.0, 4.0]), ([24 / 13], [6 / 13, 8 / 13])),
         ({"clip_norm": 0}, ([12.0], [3.0, 4.0]), ([12.0], [3.0, 4.0])),
@@ -158,12 +160,12 @@ def test_an_overflow_is_an_error_only_at_the_minimum_loss_scale(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"optimizer": "sgd"}, "`optimizer`=sgd: must be one of adamw, lamb"),
-        ({"num_train_steps": 0}, "`num_train_steps`=0: must be at least 1"),
+        ({"optimizer": "sgd"}, Message("optimizer", "must be one of adamw, lamb", value="sgd")),
+        ({"num_train_steps": 0}, Message("num_train_steps", "must be at least 1", value=0)),
     ],
 )
 def test_rejected_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with raises_message(message):
         create_optimizer(
             **{"learning_rate": 1e-3, "num_train_steps": 8, "num_warmup_steps": 2, **arguments}
         )

@@ -46,7 +46,7 @@ def test_checkpoint_saved_model_and_litert_file_agree(servable, tmp_path):
     tokenizer = BertTokenizer.from_pretrained(pathlib.Path(path) / "assets")
     assert tokenizer.added_tokens == servable.tokenizer.added_tokens
     file = tmp_path / "model.tflite"
-    file.write_bytes(litert.convert(servable, lengths=(8,), batch_sizes=(1,)))
+    file.write_bytes(litert.convert_servable(servable, lengths=(8,), batch_sizes=(1,)))
     np.testing.assert_allclose(predict(file), expected, atol=1e-5)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from bert_tf.serving import litert
 from bert_tf.serving.litert import LiteRTModel
 from bert_tf.serving.loading import open_export
@@ -18,6 +17,7 @@ from bert_tf.tasks.masked_lm.graph import ServedMaskedLM
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
+from tests.errors import rejects
 from tests.toy_servables import (
     REQUESTS,
     TEXTS,
@@ -79,7 +79,9 @@ def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
     model = models.BertClassifier(make_model("encoder", layer="litert"), len(labels) or 1)
     servable = ServedClassifier(model, toy_tokenizer, metadata, static_length=True)
     expected = respond(servable, {"text": TEXTS})
-    (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
+    (tmp_path / "m.tflite").write_bytes(
+        litert.convert_servable(servable, lengths=(24,), batch_sizes=(2,))
+    )
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(text=TEXTS), expected)
 
 
@@ -93,7 +95,9 @@ def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatc
     )
     expected = respond(make_servable(name, toy_tokenizer), REQUESTS[name])
     servable = make_servable(name, toy_tokenizer, layer="litert")
-    (tmp_path / "m.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(2,)))
+    (tmp_path / "m.tflite").write_bytes(
+        litert.convert_servable(servable, lengths=(24,), batch_sizes=(2,))
+    )
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(**REQUESTS[name]), expected)
 
 
@@ -146,7 +150,9 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
         ("int8", 4, 0.05),
     ):
         path = tmp_path / f"{weights}.tflite"
-        path.write_bytes(litert.convert(servable, weights, lengths=(8, 16), batch_sizes=(1,)))
+        path.write_bytes(
+            litert.convert_servable(servable, weights, lengths=(8, 16), batch_sizes=(1,))
+        )
         response = LiteRTModel(str(path))(**REQUESTS["masked_lm"])["probabilities"]
         np.testing.assert_allclose(response, expected, rtol=0, atol=tolerance)
         # The remainder is for graphs, names, and the vocabulary.
@@ -155,7 +161,5 @@ def test_smaller_weights(toy_tokenizer, tmp_path):
 
 def test_unknown_weights(toy_tokenizer):
     servable = make_servable("squad", toy_tokenizer, layer="litert")
-    with pytest.raises(
-        InputError, match="`weights`=bfloat16: must be one of float32, float16, int8"
-    ):
-        litert.convert(servable, "bfloat16")
+    with rejects("weights", "must be one of float32", "float16", "int8", value="bfloat16"):
+        litert.convert_servable(servable, "bfloat16")

@@ -1,5 +1,7 @@
 """Correct predictions; spans of random scores, the same from the graph and from plain Python."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,14 +10,14 @@ from official.nlp.tools import squad_evaluate_v2_0
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.span_labeler import decoding, plain
 from bert_tf.tasks.span_labeler.graph import extract_span_texts, rank_spans, split_contexts
-from bert_tf.tasks.span_labeler.task import normalize
+from bert_tf.tasks.span_labeler.task import normalize_answer
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.model_inputs import split_into_windows
 from bert_tf.tokenization.plain import PlainTokenizer
 
 LENGTH = 29
 STRIDE = 5
-MOST_WINDOWS = 6
+MAX_WINDOWS = 6
 LONGEST_ANSWER = 7
 CONTEXTS = 700  # of each case; 4.3 windows each
 
@@ -55,13 +57,13 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
     rooms = generator.integers(3, LENGTH - 3, CONTEXTS)
     contexts, were_cut = zip(
         *(
-            decoding.split_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
+            decoding.list_windows(int(total), int(room), STRIDE, MAX_WINDOWS)
             for total, room in zip(totals, rooms, strict=True)
         ),
         strict=True,
     )
     ids = tf.RaggedTensor.from_row_lengths(tf.zeros([totals.sum()], tf.int32), totals)
-    windows = split_into_windows(ids, tf.constant(rooms), STRIDE, MOST_WINDOWS)
+    windows = split_into_windows(ids, tf.constant(rooms), STRIDE, MAX_WINDOWS)
     assert [(*each,) for context in contexts for each in context] == list(
         zip(windows.starts.numpy(), windows.lengths.numpy(), strict=True)
     )
@@ -112,48 +114,98 @@ def tokenizers(tmp_path_factory):
     return BertTokenizer(str(path)), PlainTokenizer(VOCABULARY, True, True)
 
 
+@dataclasses.dataclass(frozen=True)
+class Span:
+    """Tokens of a context, and their text in it.
+
+    Attributes:
+      context: str. Context.
+      first: int. Number of the first token.
+      last: int. Number of the last token.
+      expected: str. Text of the tokens in the context.
+    """
+
+    context: str
+    first: int
+    last: int
+    expected: str
+
+
 @pytest.mark.parametrize(
-    ("context", "first", "last", "expected"),
+    "case",
     [
-        ("東京大学日本国\u200b", 2, 3, "大学"),  # dropped by the tokenizer
-        ("東京\u200b大学日本国", 2, 3, "大学"),
-        ("東京は大学。東京は犬。", 6, 7, "東京"),  # a word with [UNK] elsewhere
-        ("東京 大学 日本国\ufe0f", 1, 3, "京 大学"),
-        ("x (Cafe\u0301s) .", 2, 3, "Cafe\u0301s"),  # an accent belongs to the token before it
-        ("x  \u202f fun\n.", 0, 2, "x fun ."),
+        # Dropped by the tokenizer.
+        Span(context="東京大学日本国\u200b", first=2, last=3, expected="大学"),
+        Span(context="東京\u200b大学日本国", first=2, last=3, expected="大学"),
+        # A word with [UNK] elsewhere.
+        Span(context="東京は大学。東京は犬。", first=6, last=7, expected="東京"),
+        Span(context="東京 大学 日本国\ufe0f", first=1, last=3, expected="京 大学"),
+        # An accent belongs to the token before it.
+        Span(context="x (Cafe\u0301s) .", first=2, last=3, expected="Cafe\u0301s"),
+        Span(context="x  \u202f fun\n.", first=0, last=2, expected="x fun ."),
     ],
 )
-def test_the_source_of_a_span(tokenizers, context, first, last, expected):
+def test_the_source_of_a_span(tokenizers, case):
     # Tokens are counted over all contexts.
-    pieces = split_contexts(tokenizers[0], tf.constant(["x fun", context]))
+    pieces = split_contexts(tokenizers[0], tf.constant(["x fun", case.context]))
     of_graph = extract_span_texts(
         pieces,
         tf.constant([1], tf.int64),
-        *(tf.constant([2 + token], tf.int64) for token in (first, last)),
+        *(tf.constant([2 + token], tf.int64) for token in (case.first, case.last)),
     )
-    context_tokens = plain.split(tokenizers[1], context)
+    context_tokens = plain.split(tokenizers[1], case.context)
     assert context_tokens.ids == pieces.ids[1].numpy().tolist()
-    found = context_tokens.span_text(first, last)
-    assert found.text == of_graph.texts[0].numpy().decode() == expected
+    found = context_tokens.span_text(case.first, case.last)
+    assert found.text == of_graph.texts[0].numpy().decode() == case.expected
     assert (found.start, found.end) == (int(of_graph.starts[0]), int(of_graph.ends[0]))
-    assert " ".join(context[found.start : found.end].split()) == expected
+    assert " ".join(case.context[found.start : found.end].split()) == case.expected
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """A prediction, and whether it is correct.
+
+    Attributes:
+      kind: str. Kind of the task.
+      row: Dict. Line of the predictions.
+      expected: Reference answer.
+      is_right: bool. Whether the prediction is correct.
+    """
+
+    kind: str
+    row: dict
+    expected: object
+    is_right: bool
 
 
 @pytest.mark.parametrize(
-    ("kind", "row", "expected", "is_right"),
+    "case",
     [
-        ("classifier", {"label": "no"}, "no", True),
-        ("classifier", {"labels": ["no", "yes"]}, ["no"], False),
-        ("token_classifier", {"tags": ["O", "B-X"]}, ["O", "B-X"], True),
-        ("multiple_choice", {"choice": 2}, 1, False),
-        ("span_labeler", {"answer": "The  dog."}, ("a cat", "Dog"), True),
-        ("span_labeler", {"answer": ""}, (), True),
-        ("span_labeler", {"answer": ""}, ("the",), True),  # articles are ignored
-        ("span_labeler", {"answer": "dog"}, (), False),
+        Prediction(kind="classifier", row={"label": "no"}, expected="no", is_right=True),
+        Prediction(
+            kind="classifier", row={"labels": ["no", "yes"]}, expected=["no"], is_right=False
+        ),
+        Prediction(
+            kind="token_classifier",
+            row={"tags": ["O", "B-X"]},
+            expected=["O", "B-X"],
+            is_right=True,
+        ),
+        Prediction(kind="multiple_choice", row={"choice": 2}, expected=1, is_right=False),
+        Prediction(
+            kind="span_labeler",
+            row={"answer": "The  dog."},
+            expected=("a cat", "Dog"),
+            is_right=True,
+        ),
+        Prediction(kind="span_labeler", row={"answer": ""}, expected=(), is_right=True),
+        # Articles are ignored.
+        Prediction(kind="span_labeler", row={"answer": ""}, expected=("the",), is_right=True),
+        Prediction(kind="span_labeler", row={"answer": "dog"}, expected=(), is_right=False),
     ],
 )
-def test_correct_predictions(kind, row, expected, is_right):
-    assert KINDS[kind].is_right(row, expected) == is_right
+def test_correct_predictions(case):
+    assert KINDS[case.kind].is_right(case.row, case.expected) == case.is_right
 
 
 @pytest.mark.parametrize(
@@ -169,4 +221,4 @@ def test_correct_predictions(kind, row, expected, is_right):
     ],
 )
 def test_answers_are_normalized_as_in_squad(text):
-    assert normalize(text) == squad_evaluate_v2_0._normalize_answer(text)
+    assert normalize_answer(text) == squad_evaluate_v2_0._normalize_answer(text)

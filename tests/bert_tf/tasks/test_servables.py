@@ -7,13 +7,13 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.errors import InputError
 from bert_tf.serving import saved_model
 from bert_tf.tasks import SERVABLES
 from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
 from tests import toy_servables
 from tests.encoders import make_encoder
+from tests.errors import Message, raises_message, rejects
 from tests.toy_servables import (
     CONFIG,
     MAX_SEQ_LENGTH,
@@ -212,8 +212,11 @@ def test_span_labeler(servables):
 )
 def test_texts_of_different_batch_sizes(servables, name, request_):
     first, second = request_
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match=f"{second} must contain as many examples as {first}"
+    with rejects(
+        None,
+        f"{second} must contain as many examples",
+        f"as {first}",
+        error=tf.errors.InvalidArgumentError,
     ):
         respond(servables[name], request_)
 
@@ -226,17 +229,23 @@ def signatures(servables):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"input_mask": np.ones([2, 4])}, "input_mask must have the shape of input_ids"),
-        ({"input_ids": np.full([2, 5], 99)}, f"input_ids must be below {CONFIG.vocab_size}"),
-        ({"input_ids": np.full([2, 5], -1)}, "input_ids must not be negative"),
-        ({"segment_ids": np.full([2, 5], 2)}, "segment_ids must be below 2"),
+        (
+            {"input_mask": np.ones([2, 4])},
+            Message(None, "input_mask must have the shape", "input_ids"),
+        ),
+        (
+            {"input_ids": np.full([2, 5], 99)},
+            Message(None, f"input_ids must be below {CONFIG.vocab_size}"),
+        ),
+        ({"input_ids": np.full([2, 5], -1)}, Message(None, "input_ids must not be negative")),
+        ({"segment_ids": np.full([2, 5], 2)}, Message(None, "segment_ids must be below 2")),
         (
             {name: np.ones([2, 32]) for name in ("input_ids", "input_mask", "segment_ids")},
-            "max_position_embeddings, 31",
+            Message(None, "max_position_embeddings, 31"),
         ),
         (
             {name: np.ones([2, 0]) for name in ("input_ids", "input_mask", "segment_ids")},
-            "input_ids have no columns",
+            Message(None, "input_ids have no columns"),
         ),
     ],
 )
@@ -244,7 +253,7 @@ def test_invalid_ids(signatures, changes, message):
     features = {
         name: np.ones([2, 5]) for name in ("input_ids", "input_mask", "segment_ids")
     } | changes
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+    with raises_message(message, tf.errors.InvalidArgumentError):
         signatures["ids"](
             **{name: tf.constant(value, tf.int32) for name, value in features.items()}
         )
@@ -269,17 +278,23 @@ def make_example(ids, mask=None):
 @pytest.mark.parametrize(
     ("example", "message"),
     [
-        (b"no example", "Could not parse example input"),
-        (make_example([2, 5, 3], mask=[]), "input_mask must be as long as input_ids"),
-        (make_example([2, 2**32 + 5, 3]), f"input_ids must be below {CONFIG.vocab_size}"),
-        (make_example([2, 5 - 2**32]), "must not be negative"),
-        (make_example([]), "an example has no input_ids"),
+        (b"no example", Message(None, "Could not parse example input")),
+        (
+            make_example([2, 5, 3], mask=[]),
+            Message(None, "input_mask must be as long", "input_ids"),
+        ),
+        (
+            make_example([2, 2**32 + 5, 3]),
+            Message(None, f"input_ids must be below {CONFIG.vocab_size}"),
+        ),
+        (make_example([2, 5 - 2**32]), Message(None, "must not be negative")),
+        (make_example([]), Message(None, "an example has no input_ids")),
         # Bytes of examples differ between processes.
     ],
     ids=["bytes", "mask", "large ID", "negative ID", "empty"],
 )
 def test_invalid_examples(signatures, example, message):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+    with raises_message(message, tf.errors.InvalidArgumentError):
         signatures["tf_example"](examples=tf.constant([example]))
 
 
@@ -333,15 +348,24 @@ def test_versions(servables, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("encoder", {"max_seq_length": 32}, "from 4 to max_position_embeddings, 31"),
+        ("encoder", {"max_seq_length": 32}, Message(None, "from 4 to max_position_embeddings, 31")),
         (
             "squad",
             {"max_seq_length": 9},
-            r"`max_seq_length`=9: must be from 10 \(`max_query_length` \+ 4\) to max_pos",
+            Message(
+                "max_seq_length",
+                "from 10 (`max_query_length` + 4",
+                "max_position_embeddings",
+                value=9,
+            ),
         ),
-        ("classifier", {"labels": ("x", "y")}, "there are 2 labels, but the model has 3 outputs"),
+        (
+            "classifier",
+            {"labels": ("x", "y")},
+            Message(None, "there are 2 labels", "model has 3 outputs"),
+        ),
     ],
 )
 def test_invalid_metadata(toy_tokenizer, name, options, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         make_servable(name, toy_tokenizer, **options)

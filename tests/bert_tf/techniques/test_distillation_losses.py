@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.techniques.distillation_losses import (
     STUDENT,
@@ -23,6 +22,7 @@ from bert_tf.techniques.distillation_losses import (
 from bert_tf.techniques.layer_maps import map_layers, student_config
 from bert_tf.techniques.theseus import TheseusModel, draw_layers
 from tests.encoders import make_encoder, make_features
+from tests.errors import Message, raises_message
 
 ROWS = 5
 LENGTH = 7
@@ -202,11 +202,11 @@ def test_losses_are_0_if_the_student_equals_the_teacher(removes_padding):
         dict.fromkeys(found, 0.0), abs=1e-7
     )
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
-    encoded = student.encoder(features, return_attention_scores=True)
+    encoder_outputs = student.encoder(features, return_attention_scores=True)
     bias = (1.0 - MASK[:, np.newaxis, np.newaxis]) * -1e4
     scores = outputs[STUDENT]["attention"][:, 2] + bias
     np.testing.assert_allclose(
-        tf.nn.softmax(scores), encoded["attention"][2].probabilities, atol=1e-6
+        tf.nn.softmax(scores), encoder_outputs["attention"][2].probabilities, atol=1e-6
     )
 
 
@@ -233,13 +233,27 @@ def test_layer_maps():
     assert map_layers("uniform", 2, 5) == (2, 4)
     assert map_layers("last", 3, 6) == (3, 4, 5)
     assert map_layers((0, 0, 5), 3, 6) == (0, 0, 5)
-    for kind, message in (
-        ("uniform", "`layer_map`=uniform: the student has 3 layers, but the teacher only 2; list"),
-        ((0, 2, 1), "`layer_map`=0,2,1: layer 2 does not exist; the teacher has layers 0 to 1"),
-        ((0,), "`layer_map`=0: lists 1 layers, but the student has 3"),
+    for layer_map, message in (
+        (
+            "uniform",
+            Message(
+                "layer_map", "the student has 3 layers", "teacher only 2", "list ", value="uniform"
+            ),
+        ),
+        (
+            (0, 2, 1),
+            Message(
+                "layer_map",
+                "layer 2 does not exist",
+                "the teacher has layers 0 to",
+                "1",
+                value="0,2,1",
+            ),
+        ),
+        ((0,), Message("layer_map", "lists 1 layers", "student has 3", value=0)),
     ):
-        with pytest.raises(InputError, match=f"^{message}"):
-            map_layers(kind, 3, 2)
+        with raises_message(message):
+            map_layers(layer_map, 3, 2)
     assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict(
         {**CONFIG.to_dict(), "num_hidden_layers": 2}
     )

@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
-from bert_tf.errors import InputError
 from bert_tf.serving import litert
 from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.tasks.metadata import TaskMetadata
@@ -15,6 +14,7 @@ from bert_tf.techniques import int8
 from bert_tf.techniques.int8 import FakeQuantization, quantize
 from tests import toy_servables
 from tests.encoders import make_encoder
+from tests.errors import Message, raises_message
 from tests.gradients import assert_close, compute_gradients
 
 # LiteRT quantizes matrices of at least 1,024 elements.
@@ -66,7 +66,7 @@ def test_the_int8_file_and_the_model_agree(config, toy_tokenizer, tmp_path):
         static_length=True,
     )
     path = tmp_path / "model.tflite"
-    path.write_bytes(litert.convert(servable, "int8", lengths=(24,), batch_sizes=(1,)))
+    path.write_bytes(litert.convert_servable(servable, "int8", lengths=(24,), batch_sizes=(1,)))
     assert max(litert.largest_differences(servable, str(path)).values()) > 2e-3
     quantize(model, FakeQuantization())
     assert max(litert.largest_differences(servable, str(path)).values()) < 1e-5
@@ -124,15 +124,17 @@ def test_rows_by_hand():
     [
         (
             {"num_hidden_groups": 1},
-            "num_hidden_groups is 1; layers that share weights cannot be trained",
+            Message(
+                None, "num_hidden_groups is 1", "layers that share weights", "cannot be trained"
+            ),
         ),
         (
             {"embedding_size": 24, "project_embedding_sum": True},
-            "project_embedding_sum is True; a model with this project",
+            Message(None, "project_embedding_sum is True", "model with this projection"),
         ),
     ],
 )
 def test_rejected_models(change, message):
     model = models.BertClassifier(dataclasses.replace(CONFIG, **change), 3)
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         quantize(model, FakeQuantization())

@@ -46,7 +46,7 @@ def test_merged_kernels_compute_the_same(reference_config, batch, options):
     tensors = {name: tensor.read() for name, tensor in merge_adapters(model_tensors(model)).items()}
     traced = tf.function(lambda: model(batch)["logits"])
     expected = traced().numpy()
-    lora.merge_adapters(model.encoder)
+    lora.merge_into_kernels(model.encoder)
     np.testing.assert_allclose(model(batch)["logits"], expected, rtol=0, atol=1e-6)
     # The traced function still computes the adapters.
     np.testing.assert_allclose(traced(), expected, rtol=0, atol=1e-6)

@@ -15,6 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.tokenization import AddedToken, BertTokenizer, read_added_tokens
 from bert_tf.tokenization.plain import PlainTokenizer
 from bert_tf.tokenization.token_files import parse_added_tokens, to_decoder
+from tests.errors import Message, raises_message
 
 REFERENCE = json.loads(
     (pathlib.Path(__file__).parents[2] / "reference/today/added_tokens.json").read_text("utf-8")
@@ -110,6 +111,19 @@ def test_ids_of_random_texts_are_those_of_tokenizers(seed, vocab_file):
         assert plain.ids_and_spans(text) == (ids, starts, ends)
 
 
+def test_a_space_between_two_tokens_belongs_to_the_first_that_takes_it(vocab_file):
+    size = len(VOCABULARY)
+    tokens = [AddedToken("[E1]", size, rstrip=True), AddedToken("[E2]", size + 1, lstrip=True)]
+    text = "[E1]  [E2]"
+    encoding = create_peer(tokens, lower_case=True).encode(text, add_special_tokens=False)
+    assert (encoding.ids, encoding.offsets) == ([size, size + 1], [(0, 6), (6, 10)])
+    found = BertTokenizer(vocab_file, added_tokens=tokens).tokenize_with_offsets([text])
+    assert found.ids.to_list() == [encoding.ids]
+    assert (found.char_starts.to_list(), found.char_ends.to_list()) == ([[0, 6]], [[6, 10]])
+    plain = PlainTokenizer(VOCABULARY, added_tokens=tokens)
+    assert plain.ids_and_spans(text) == (encoding.ids, [0, 6], [6, 10])
+
+
 def test_final_sigmas_and_sorted_marks_stay_the_originals_next_to_added_tokens(vocab_file):
     tokens = ["[E1]", "ΟΣ"]
     graph = BertTokenizer(vocab_file, added_tokens=tokens)
@@ -174,14 +188,14 @@ def test_special_tokens_of_bert_are_not_added():
 @pytest.mark.parametrize(
     ("tokens", "problem"),
     [
-        ([AddedToken("[E1]", 90)], "has ID 90; must be 52, the next one after it"),
-        ([AddedToken("film", 52)], "its ID in the vocabulary"),
-        ([""], "must contain text"),
-        (["a\x01"], "must contain text, and no U"),
+        ([AddedToken("[E1]", 90)], Message(None, "has ID 90", "must be 52")),
+        ([AddedToken("film", 52)], Message(None, "its ID in the vocabulary")),
+        ([""], Message(None, "must contain text")),
+        (["a\x01"], Message(None, "must contain text, and no U")),
     ],
 )
 def test_unusable_added_tokens_are_rejected(tokens, problem, vocab_file):
-    with pytest.raises(InputError, match=problem):
+    with raises_message(problem):
         BertTokenizer(vocab_file, added_tokens=tokens)
 
 

@@ -1,4 +1,4 @@
-"""BertTokenizer: the IDs and the packing of the original BERT, offsets, decoding, and graphs."""
+"""BertTokenizer: the IDs and the rows of the original BERT, offsets, decoding, and graphs."""
 
 import pathlib
 from typing import NamedTuple
@@ -11,9 +11,9 @@ import tokenizers.models
 import tokenizers.normalizers
 import tokenizers.pre_tokenizers
 
-from bert_tf.tokenization import BertTokenizer, pack_windows
-from bert_tf.tokenization.plain import PlainTokenizer
-from bert_tf.tokenization.plain import pack as pack_row
+from bert_tf.tokenization import BertTokenizer, join_windows
+from bert_tf.tokenization.plain import PlainTokenizer, join_ids
+from tests.errors import Message, raises_message
 
 TEXT = pathlib.Path(__file__).parents[2] / "reference" / "text"
 LINES = (TEXT / "lines.txt").read_bytes().split(b"\n")[:-1]
@@ -136,7 +136,7 @@ def truncate(count_a, count_b, room):
 
 @pytest.mark.parametrize("max_seq_length", [3, 4, 7, 8, 17])
 def test_pairs_are_truncated_as_by_the_original_bert(tokenizer, max_seq_length):
-    """A second text without tokens is packed like none."""
+    """A second text without tokens is ignored."""
     counts = [(a, b) for a in range(9) for b in range(9)]
     features = tokenizer.encode(
         ["a " * a for a, _ in counts], ["the " * b or " \u200b" for _, b in counts], max_seq_length
@@ -175,12 +175,12 @@ def test_single_texts_are_truncated_and_padded(tokenizer):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ("one text", "must be a vector of strings"),
-        (["a", None], "^texts must be strings, a list or a tensor of them$"),
+        ("one text", Message(None, "must be a vector of strings")),
+        (["a", None], Message(None, "texts must be strings", "a list or a tensor")),
     ],
 )
 def test_texts_must_be_a_vector_of_strings(tokenizer, texts, message):
-    with pytest.raises(ValueError, match=message):
+    with raises_message(message):
         tokenizer.tokenize(texts)
 
 
@@ -216,7 +216,7 @@ class Windows(NamedTuple):
 
 def read_windows(tokenizer, first, second, **options):
     """Returns the Windows of pairs of texts."""
-    features, rows, was_cut = pack_windows(
+    features, rows, was_cut = join_windows(
         tokenizer, tokenizer.tokenize(first), tokenizer.tokenize(second), **options
     )
     lengths = tf.reduce_sum(features["input_mask"], axis=1)
@@ -252,7 +252,7 @@ def test_windows_of_pairs(toy_tokenizer):
         (0, f"[CLS] a [SEP] {word} [SEP]") for word in ("book", "of", "london")
     ]
     assert windows.was_cut == [True]
-    assert [pack_row(toy_tokenizer, [5], [6, 7], length).was_cut for length in (6, 5)] == [
+    assert [join_ids(toy_tokenizer, [5], [6, 7], length).was_cut for length in (6, 5)] == [
         False,
         True,
     ]

@@ -6,6 +6,7 @@ from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.plain import PlainTokenizer
 from bert_tf.tokenization.vocabulary import check_casing, describe_lines, read_vocabulary
+from tests.errors import Message, raises_message
 
 UNUSUAL = (
     "is blank or occurs again; "
@@ -32,23 +33,26 @@ def test_lines_without_surrounding_white_space_or_byte_order_mark(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"vocab\.txt: has no line \[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\] among its 1"),
+        (
+            b"",
+            Message("vocab.txt", "no line [PAD]", "[UNK], [CLS], [SEP], [MASK]", "among its 1"),
+        ),
         (
             ["[PAD]", "[UNK]", "[CLS]", "a"],
-            r"vocab\.txt: has no line \[SEP\], \[MASK\] among its 4",
+            Message("vocab.txt", "has no line [SEP], [MASK]", "among its 4"),
         ),
         (
             "\n".join([*SPECIALS, "é"]).encode("latin-1"),
-            r"vocab\.txt, line 6: byte 1 is 0xe9, which is not UTF-8",
+            Message(None, "vocab.txt, line 6", "byte 1 is 0xe9", "not UTF-8"),
         ),
         (
             [*SPECIALS, "a" * 257],
-            r"vocab\.txt, line 6: the token has 257 bytes; the maximum is 256",
+            Message(None, "vocab.txt, line 6", "the token has 257 bytes", "the maximum is 256"),
         ),
     ],
 )
 def test_rejected_vocabularies(tmp_path, content, message):
-    with pytest.raises(ValueError, match=message):
+    with raises_message(message):
         BertTokenizer(write(tmp_path, content))
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep.datasets import conll, tag_schemes
+from tests.errors import Message, raises_message
 
 IOB2 = ["B-PER", "I-PER", "B-PER", "O", "B-LOC", "I-LOC", "I-LOC", "O", "B-ORG", "B-LOC"]
 IOB1 = ["I-PER", "I-PER", "B-PER", "O", "I-LOC", "I-LOC", "I-LOC", "O", "I-ORG", "I-LOC"]
@@ -63,32 +63,42 @@ def test_conversion_to_iob2(labels, expected):
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        ("a O\nb X O\n", (0, -1), r"words\.txt:2: has 3 columns, but line 1 has 2"),
+        ("a O\nb X O\n", (0, -1), Message("words.txt:2", "has 3 columns", "line 1 has 2")),
         (
             "a O\n",
             (0, 2),
-            r"words\.txt:1: column 2 does not exist; the row has 2 columns: 0 to 1, or -2 to -1",
+            Message(
+                "words.txt:1",
+                "column 2 does not exist",
+                "the row has 2 columns",
+                "0 to 1",
+                "-2 to -1",
+            ),
         ),
-        ("a\tO\nb\t\n", (0, 1), r"words\.txt:2: column 1 is empty"),
-        ("a\nb\n", (0, -1), r"words\.txt:1: of 1 columns, 0 and -1 are the same"),
+        ("a\tO\nb\t\n", (0, 1), Message("words.txt:2", "column 1 is empty")),
+        ("a\nb\n", (0, -1), Message("words.txt:1", "of 1 columns", "0 and -1 are the same")),
         (
             "a B-X\nb X\n",
             (0, 1),
-            r"words\.txt:2: label 'X': must be O, or an entity type with the prefix B-",
+            Message("words.txt:2", "label 'X'", "must be O", "entity type with the prefix B-"),
         ),
-        ("-DOCSTART- O\n\n", (0, 1), r"words\.txt: contains no words"),
-        ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O'; check the label column"),
+        ("-DOCSTART- O\n\n", (0, 1), Message("words.txt", "contains no words")),
+        (
+            "a O\nb O\n",
+            (0, 1),
+            Message("words.txt", "all words have the label 'O'", "check the label column"),
+        ),
     ],
 )
 def test_invalid_files(write, text, columns, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         conll.find_label_names(conll.read_sentences(write("words.txt", text), *columns))
 
 
 def test_predictions_are_an_additional_column(write, tmp_path):
     text = "-DOCSTART- -X- O\n\nAnna  NNP I-PER\n\n\nin\tIN\tO\nRome\tNNP\tI-LOC"
     sentences = conll.read_sentences(write("words.txt", text), label_column=-1)
-    conll.write_predictions(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
+    conll.write_tags(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
     assert (tmp_path / "out").read_text() == (
         "-DOCSTART- -X- O O\n\nAnna  NNP I-PER B-PER\n\n\nin\tIN\tO\tO\nRome\tNNP\tI-LOC\tB-LOC\n"
     )
@@ -125,22 +135,20 @@ def test_labels_of_words(write, column, labels):
 
 def test_predictions_replace_a_column(write, tmp_path):
     sentences = conll.read_sentences(write("a.conllu", LABELED.replace("VERB", "_")))
-    conll.write_predictions(
-        tmp_path / "b.conllu", sentences, [["AUX", "PART", "VERB"], ["INTJ"]], "upos"
-    )
+    conll.write_tags(tmp_path / "b.conllu", sentences, [["AUX", "PART", "VERB"], ["INTJ"]], "upos")
     assert (tmp_path / "b.conllu").read_text() == LABELED
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1\ta\n", "a.conllu:1: has 2 columns separated by tabs, but CoNLL-U requires 10"),
-        (word(2, "X"), "a.conllu:1: ID 2: must be 1"),
-        (word("1" * 5000, "X"), "a.conllu:1: ID 1+: must be 1"),
-        (word("x", "X"), "a.conllu:1: ID x: must be 1"),
-        ("", "a.conllu: contains no sentences"),
+        ("1\ta\n", Message("a.conllu:1", "has 2 columns separated by tabs", "CoNLL-U requires 10")),
+        (word(2, "X"), Message("a.conllu:1", "ID 2", "must be 1")),
+        (word("1" * 5000, "X"), Message("a.conllu:1", "ID 111", "must be 1")),
+        (word("x", "X"), Message("a.conllu:1", "ID x", "must be 1")),
+        ("", Message("a.conllu", "contains no sentences")),
     ],
 )
 def test_invalid_labels(write, text, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         conll.read_sentences(write("a.conllu", text), label_column="upos")

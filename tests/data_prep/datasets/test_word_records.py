@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep.datasets import conll
 from tests.conftest import REFERENCE
+from tests.errors import Message, raises_message
 
 FOLDER = REFERENCE / "tables"
 
@@ -40,7 +40,7 @@ def test_labels_and_words_with_spaces_and_a_file_without_labels(write, tmp_path)
     path = write("a.json.gz", gzip.compress(lines.encode(), mtime=0))
     assert read(path) == ([["New York", "is"]], [["B-big city", "O"]])
     sentences = conll.read_sentences(path)
-    conll.write_predictions(str(tmp_path / "out.txt"), sentences, [["O", "O"]])
+    conll.write_tags(str(tmp_path / "out.txt"), sentences, [["O", "O"]])
     assert (tmp_path / "out.txt").read_text().startswith("New York\tB-big city\tO\nis\tO\tO\n\n")
     words = write("b.jsonl", '{"tokens": ["New York", "is"]}\n')
     assert read(words, None) == ([["New\u00a0York", "is"]], None)
@@ -89,20 +89,29 @@ def test_the_table_of_kaggle(write):
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"tokens": ["a", "b"], "tags": ["O"]}, r"a\.jsonl:1: has 2 words, but 1 labels in tags$"),
-        ({"tokens": ["a", " "], "tags": ["O", "O"]}, r"a\.jsonl:1: word 2 is empty$"),
-        ({"id": 1}, r"a\.jsonl:1: has no list of words; must have one of the keys tokens, "),
+        (
+            {"tokens": ["a", "b"], "tags": ["O"]},
+            Message("a.jsonl:1", "has 2 words", "1 labels in tags"),
+        ),
+        ({"tokens": ["a", " "], "tags": ["O", "O"]}, Message("a.jsonl:1", "word 2 is empty")),
+        (
+            {"id": 1},
+            Message("a.jsonl:1", "has no list of words", "must have one of", "keys tokens"),
+        ),
         (
             {"text": "in Rome", "label": [[4, 7, "LOC"]]},
-            r"a\.jsonl:1: the entity 'ome' \(4 to 7\) must be whole words, but is in 'Rome'",
+            Message("a.jsonl:1", "the entity 'ome'", "(4 to 7)", "must be whole words", "'Rome'"),
         ),
         (
             {"text": "in Rome", "label": [[0, 7, "X"], [3, 7, "LOC"]]},
-            r"the entity 'Rome' \(3 to 7\) overlaps another one; remove one of them$",
+            Message(None, "the entity 'Rome' (3 to 7)", "overlaps another", "remove one of them"),
         ),
-        ({"text": "in", "label": [[0, 3, "X"]]}, r"the entity \[0, 3, 'X'\] must have a start and"),
+        (
+            {"text": "in", "label": [[0, 3, "X"]]},
+            Message(None, "the entity [0, 3, 'X']", "must have a start"),
+        ),
     ],
 )
 def test_invalid_records(write, record, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         read(write("a.jsonl", json.dumps(record)))

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep import reading
 from data_prep.pretraining import parts
+from tests.errors import Message, raises_message, rejects
 
 
 def read(divided):
@@ -64,18 +64,22 @@ def test_the_maximum_size_increases_the_number_of_parts(write):
         (
             b"a\nb\nc\n\nd\n",
             {"num_parts": 3},
-            "9 bytes of text cannot be split into 3 shards: too few documents; decrease",
+            Message(None, "9 bytes of text", "into 3 shards", "too few documents", "decrease"),
         ),
         (
             b"a sentence\n" * 300,
             {"max_bytes": 1000},  # The file must not be read into memory.
-            r"a.txt: contains no end of a document in 1,\d\d\d bytes; "
-            r".* a blank line after each .*`max_shard_mb`=0",
+            Message(
+                "a.txt",
+                "contains no end of a document",
+                "a blank line after each",
+                "`max_shard_mb`=0",
+            ),
         ),
     ],
 )
 def test_too_few_documents(write, text, arguments, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         parts.plan_parts([write("a.txt", text)], **arguments)
 
 
@@ -89,21 +93,21 @@ def test_a_file_that_was_replaced_is_opened_again(write):
 
 @pytest.mark.parametrize("data", [b"ab\n", gzip.compress(b"ab\n\n" * 99, mtime=0)[:-9]])
 def test_damaged_gzip_files(write, data):
-    with pytest.raises(InputError, match=r"a.gz: is corrupted or not a gzip file"):
+    with rejects("a.gz", "is corrupted or not"):
         parts.plan_parts([write("a.gz", data)])
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("ab\n\n".encode("utf-16"), "is UTF-16; save the file as UTF-8"),
+        ("ab\n\n".encode("utf-16"), Message(None, "is UTF-16", "save the file as UTF-8")),
         # Without a separator.
-        (b"ab\rcd\r\r", r"its lines end at \\r; save the file with line ends \\n"),
+        (b"ab\rcd\r\r", Message(None, "its lines end at \\r", "save the file")),
     ],
 )
 def test_files_that_are_not_text(write, data, message):
     path = write("a.txt", data)
-    with pytest.raises(InputError, match=rf"^{path}: {message}$"):
+    with raises_message(message, file=path):
         read(parts.plan_parts([path]))
 
 

@@ -5,6 +5,7 @@ import pytest
 from bert_tf.errors import InputError
 from data_prep.pretraining import InstanceSettings, JobSettings, job
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
+from tests.errors import Message, raises_message, rejects
 from tests.settings import resolved
 
 
@@ -45,20 +46,23 @@ def test_number_of_passes(settings, expected):
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        ("out,texts/in", "texts/in: would overwrite an input file"),
-        ("texts/../texts/in", "/in: would overwrite an input file"),
-        ("out,./out", "./out: occurs twice"),
-        ("texts", "texts: must be a file, but is a directory"),
-        ("out,", "out,: contains an empty path"),
-        ("texts/new/out", "texts/new/out: would be read by the next run as `input_file`=texts"),
-        ("link", "link: is a symbolic link to .*nowhere, which does not exist"),
+        ("out,texts/in", Message(None, "texts/in", "would overwrite an input file")),
+        ("texts/../texts/in", Message(None, "/in: ", "would overwrite an input file")),
+        ("out,./out", Message(None, "./out", "occurs twice")),
+        ("texts", Message(None, "texts", "must be a file", "is a directory")),
+        ("out,", Message(None, "out,", "contains an empty path")),
+        (
+            "texts/new/out",
+            Message(None, "texts/new/out", "would be read", "next run as `input_file`=texts"),
+        ),
+        ("link", Message(None, "link", "is a symbolic link to", "nowhere", "does not exist")),
     ],
 )
 def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "link").symlink_to("nowhere")
     (tmp_path / "texts").mkdir()
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         job.check_outputs(["texts/in"], outputs.split(","), "texts")
 
 
@@ -67,23 +71,26 @@ def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
     [
         (
             {"beam_options": "--region=x"},
-            "`beam_options`=--region=x: cannot be combined with `runner`=local",
+            Message("beam_options", "cannot be combined with `runner`=local", value="--region=x"),
         ),
         (
             {"output_file": VOCAB_FILE},
-            f"`output_file`={VOCAB_FILE}: would overwrite `vocab_file`; choose another path",
+            Message(
+                "output_file",
+                "would overwrite `vocab_file`",
+                "choose another path",
+                value=VOCAB_FILE,
+            ),
         ),
     ],
 )
 def test_invalid_combinations(settings, message):
     settings = {"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, **settings}
-    with pytest.raises(InputError, match=f"^{message}$"):
+    with raises_message(message):
         job.run(resolved(JobSettings(**settings)))
 
 
 def test_runner_without_apache_beam(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(
-        InputError, match=r"`runner`=spark: requires Apache Beam; run pip install -e '\.\[beam\]'"
-    ):
+    with rejects("runner", "requires Apache Beam", "run pip install -e '.[beam]'", value="spark"):
         job.choose_runner(JobSettings(runner="spark"), [])

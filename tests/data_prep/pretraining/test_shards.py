@@ -20,6 +20,7 @@ from tests.data_prep.pretraining.pretraining_records import (
     digest,
     read_records,
 )
+from tests.errors import Message, check_message, raises_message
 
 SETTINGS = InstanceSettings(max_seq_length=40, max_predictions_per_seq=5, dupe_factor=2)
 NUM_SHARDS = 4
@@ -116,7 +117,7 @@ def test_counts_of_unknown_tokens_and_dynamic_masking(tmp_path, write, capsys):
     assert counts.num_masked == counts.num_predictions_cut == 0
     printed = capsys.readouterr()
     assert "non-padding tokens, unmasked, " in printed.out
-    assert "warning: 25.0% of the tokens are [UNK]" in printed.err
+    check_message(printed.err, None, "warning", "25.0% of the tokens are [UNK]")
 
 
 def test_each_run_reads_its_vocabulary(tmp_path, write):
@@ -131,19 +132,33 @@ def test_each_run_reads_its_vocabulary(tmp_path, write):
 @pytest.mark.parametrize(
     ("text", "num_shards", "message"),
     [
-        (b"one document\n", 1, r"only one document in .*a.txt; random next sentences require"),
-        (b"\n \n", 1, r"no sentence in .*a.txt; input files must have one sentence per line"),
-        (b"", 2, r"no sentence in .*a.txt; input files must have one sentence per line"),
-        (b"\n", 2, r"1 bytes of text cannot be split into 2 shards"),
+        (
+            b"one document\n",
+            1,
+            Message(None, "only one document in", "a.txt", "random next sentences require"),
+        ),
+        (
+            b"\n \n",
+            1,
+            Message(None, "no sentence in", "a.txt", "one sentence per line"),
+        ),
+        (b"", 2, Message(None, "no sentence in", "a.txt", "one sentence per line")),
+        (b"\n", 2, Message(None, "1 bytes of text", "into 2 shards")),
         (
             b"one\n\ntwo\n\nthree",
             2,
-            r"shard 2 of 2, from byte 10 of .*a.txt, would contain one document; .*decrease `num",
+            Message(
+                None,
+                "shard 2 of 2",
+                "byte 10",
+                "a.txt, would contain one document",
+                "decrease `num",
+            ),
         ),
     ],
 )
 def test_too_little_text_leaves_no_partial_file(tmp_path, write, text, num_shards, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         create(tmp_path, input_file=write("a.txt", text), num_output_shards=num_shards)
     assert not list(tmp_path.glob("*.partial"))
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.records import inspection
 from data_prep.records.settings import InspectionSettings
 from tests import scripts
+from tests.errors import Message, raises_message, rejects
 
 ANY = InspectionSettings(num_records=0)
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "may", "##be", "not", "so"]
@@ -30,7 +30,7 @@ PACKED = {
     "next_sentence_positions": [[0, 4, 0]] * 2,
     "next_sentence_weights": [[1, 1, 0]] * 2,
 }
-PACKED_FEATURES = records.pretraining_features(9, 4, most_packed=3)
+PACKED_FEATURES = records.pretraining_features(9, 4, max_packed=3)
 
 
 def write_records(path, columns, features):
@@ -128,15 +128,18 @@ def test_without_a_vocabulary(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_seq_length": 12}, "a: its records were created with `max_seq_length`=9, not 12"),
+        (
+            {"max_seq_length": 12},
+            Message("a", "its records were created with `max_seq_length`=9", "not 12"),
+        ),
         (
             {"max_predictions_per_seq": 3},
-            "a: its records were created with `max_predictions_per_seq`=4, not 3",
+            Message("a", "its records were created with `max_predictions_per_seq`=4", "not 3"),
         ),
     ],
 )
 def test_other_lengths_than_requested(tmp_path, settings, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         inspection.inspect(write_pretraining(tmp_path / "a"), InspectionSettings(**settings))
 
 
@@ -145,17 +148,20 @@ def test_other_lengths_than_requested(tmp_path, settings, message):
     [
         (
             {"input_ids": [[2] * 9, [2, 30] + [0] * 7]},
-            "record 1: input_ids contains 30; must be less than 9",
+            Message(None, "record 1", "input_ids contains 30", "must be less than 9"),
         ),
-        ({"masked_lm_ids": [[9] * 4] * 2}, "a, record 0: masked_lm_ids contains 9"),
+        (
+            {"masked_lm_ids": [[9] * 4] * 2},
+            Message(None, "a, record 0", "masked_lm_ids contains 9"),
+        ),
         (
             {"masked_lm_positions": [[1] * 4, [9] * 4]},
-            "a, record 1: masked_lm_positions contains 9; must be",
+            Message(None, "a, record 1", "masked_lm_positions contains 9", "must be"),
         ),
     ],
 )
 def test_invalid_numbers(tmp_path, changes, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         inspection.inspect(write_pretraining(tmp_path / "a", **changes), ANY, VOCABULARY)
 
 
@@ -167,7 +173,7 @@ def test_records_of_different_kinds(tmp_path):
     path = write_pretraining(tmp_path / "a")
     with open(path, "ab") as file, open(other, "rb") as rest:
         file.write(rest.read())
-    with pytest.raises(InputError, match="a, record 2: is_real_example has 1 numbers, not 0"):
+    with rejects(None, "a, record 2", "is_real_example has 1 numbers, not 0"):
         inspection.inspect(path, ANY)
 
 
@@ -176,16 +182,19 @@ def test_records_of_different_kinds(tmp_path):
     [
         (
             (records.Feature("tokens", 2), records.Feature("length", 1)),
-            "a: its records have the features length, tokens; ",
+            Message("a", "its records have the features", "length, tokens"),
         ),
-        (records.unmasked_pretraining_features(0), "a: its records have empty input_ids"),
+        (
+            records.unmasked_pretraining_features(0),
+            Message("a", "its records have empty input_ids"),
+        ),
     ],
 )
 def test_records_that_are_not_for_bert(tmp_path, features, message):
     path = write_records(
         tmp_path / "a", {each.name: np.zeros([1, each.length], int) for each in features}, features
     )
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         inspection.inspect(path, ANY)
 
 
@@ -195,19 +204,19 @@ def test_records_that_are_not_for_bert(tmp_path, features, message):
         (
             "input_ids",
             tf.train.Feature(float_list=tf.train.FloatList(value=[2.0] * 9)),
-            "a: its records have empty input_ids",
+            Message("a", "its records have empty input_ids"),
         ),
         (
             "masked_lm_weights",
             tf.train.Feature(int64_list=tf.train.Int64List(value=[1] * 4)),
-            "a, record 0: masked_lm_weights has 0 numbers, not 4",
+            Message(None, "a, record 0", "masked_lm_weights has 0 numbers, not 4"),
         ),
         (
             "segment_ids",
             tf.train.Feature(int64_list=tf.train.Int64List(value=[-1] * 9)),
-            "a, record 0: segment_ids contains -1; must not be negative",
+            Message(None, "a, record 0", "segment_ids contains -1", "must not be negative"),
         ),
-        (None, None, "a, record 0: is not a tf.train.Example"),
+        (None, None, Message(None, "a, record 0", "is not a tf.train.Example")),
     ],
 )
 def test_records_of_other_programs(tmp_path, name, feature, message):
@@ -218,5 +227,5 @@ def test_records_of_other_programs(tmp_path, name, feature, message):
         example.features.feature[name].CopyFrom(feature)
     with tf.io.TFRecordWriter(path) as writer:
         writer.write(example.SerializeToString() if name else b"\xff\xff")
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         inspection.inspect(path, ANY)

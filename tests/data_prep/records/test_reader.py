@@ -6,8 +6,8 @@ import random
 import pytest
 import tensorflow as tf
 
-from bert_tf.errors import InputError
 from data_prep.records import reader
+from tests.errors import Message, raises_message, rejects
 
 RECORDS = [
     b"",
@@ -47,24 +47,22 @@ def test_reads_files_of_tensorflow(tmp_path):
 def test_a_compressed_file(tmp_path):
     path = tmp_path / "a.tfrecord.gz"
     path.write_bytes(gzip.compress(b"record" * 9))
-    with pytest.raises(
-        InputError, match=r"a\.tfrecord\.gz: is compressed, but records are only read uncompressed;"
-    ):
+    with rejects("a.tfrecord.gz", "is compressed", "only read uncompressed"):
         read(path)
 
 
 @pytest.mark.parametrize(
     ("size", "flipped", "message"),
     [
-        (0, None, "a: is empty"),
-        (3, None, "a: is truncated; contains 0 complete records up to byte 0"),
-        (21, None, "a: is truncated; contains 1 complete records up to byte 20"),
-        (40, None, "a: is truncated; contains 1 complete records"),
-        (41, 0, "a: is not a TFRecord file; no record begins at byte 0"),
-        (41, 7, "a: is not a TFRecord file"),  # the length exceeds the file
-        (41, 13, "a: record 0, at byte 0, is corrupted: its checksum is wrong"),
-        (41, 20, "a: is corrupted after 1 records; no record begins at byte 20"),
-        (41, 40, "a: record 1, at byte 20, is corrupted"),
+        (0, None, Message("a", "is empty")),
+        (3, None, Message("a", "is truncated", "contains 0 complete records", "byte 0")),
+        (21, None, Message("a", "is truncated", "contains 1 complete records", "byte 20")),
+        (40, None, Message("a", "is truncated", "contains 1 complete records")),
+        (41, 0, Message("a", "is not a TFRecord file", "no record begins at byte 0")),
+        (41, 7, Message("a", "is not a TFRecord file")),  # the length exceeds the file
+        (41, 13, Message("a", "record 0, at byte 0", "is corrupted", "its checksum is wrong")),
+        (41, 20, Message("a", "is corrupted after 1 records", "no record begins at byte 20")),
+        (41, 40, Message("a", "record 1, at byte 20", "is corrupted")),
     ],
 )
 def test_truncated_and_damaged_files(tmp_path, size, flipped, message):
@@ -74,5 +72,5 @@ def test_truncated_and_damaged_files(tmp_path, size, flipped, message):
     if flipped is not None:
         data[flipped] ^= 1
     path.write_bytes(data[:size])
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         read(path)

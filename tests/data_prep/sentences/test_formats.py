@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder
 from data_prep.sentences import formats
+from tests.errors import rejects
 
 DOC = (
     '<doc id="1" url="u" title="The "X" of">\n'
@@ -79,10 +79,7 @@ def test_json():
     "line", ["text", "[1]", '{"text": 3}', '{"text": "a"', "[" * 100_000, "1" * 5000]
 )
 def test_invalid_json(line):
-    with pytest.raises(
-        InputError,
-        match=r"a\.txt: the line from byte 14 is not a JSON object with a string for the",
-    ):
+    with rejects("a.txt", "the line from byte 14", "not a JSON object", "with a string"):
         read(f'{{"text": "a"}}\n{line}\n', "json")
 
 

@@ -7,10 +7,9 @@ import pathlib
 
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep.sentences import SentenceSettings, job
 from tests import scripts
-from tests.errors import rejects
+from tests.errors import Message, check_message, raises_message, rejects
 
 SCRIPT = "data_prep.split_sentences"
 TEXT = "It begins. It goes on.\nIt ends.\n\n"
@@ -83,18 +82,15 @@ def test_several_files_contain_the_same_documents(tmp_path, input_file, num_file
 def test_bytes_that_are_not_utf8(tmp_path, write, capsys):
     split(tmp_path, write("a.txt", b"caf\xe9 one.\n\xff\xfe\nTwo.\n"))
     assert read(tmp_path / "out") == {"sentences.txt": b"caf one.\n\nTwo.\n\n"}
-    assert capsys.readouterr().err.endswith(
-        "note: 2 lines contain bytes that are not UTF-8, which are ignored\n"
-    )
+    line = capsys.readouterr().err.splitlines()[-1]
+    check_message(line, "note", "2 lines", "not UTF-8", "ignored")
 
 
 @pytest.mark.parametrize(
     "content", ["", "\n \n", '{"text": ""}\n{"text": " \\n"}\n', '<doc title="T">\nT\n\n</doc>\n']
 )
 def test_text_without_sentences(tmp_path, write, content):
-    with pytest.raises(
-        InputError, match=r"^no sentence in \S*a\.txt; input files must have text in one of the"
-    ):
+    with rejects(None, "no sentence in", "a.txt", "input files must have text"):
         split(tmp_path, write("a.txt", content))
     assert read(tmp_path / "out") == {}
 
@@ -116,14 +112,14 @@ def test_documents_that_end_with_the_last_line(
 
 
 def test_too_little_text_for_the_files(tmp_path, write):
-    with rejects("num_output_shards", "the text has too few documents for this number of", value=3):
+    with rejects("num_output_shards", "the text has too few documents", value=3):
         split(tmp_path, write("a.txt", TEXT * 2), num_output_shards=3)
     assert read(tmp_path / "out") == {}
 
 
 def test_an_error_keeps_the_files_of_the_run_before(tmp_path, write):
     split(tmp_path, write("a.jsonl", '{"text": "One."}\n'))
-    with pytest.raises(InputError, match=r"a\.jsonl: the line from byte 17 is not a JSON object"):
+    with rejects("a.jsonl", "the line from byte 17", "not a JSON object"):
         split(tmp_path, write("a.jsonl", '{"text": "Two."}\n{"text"\n'))
     assert read(tmp_path / "out") == {"sentences.txt": b"One.\n\n"}
     split(tmp_path, write("a.jsonl", '{"text": "Two."}\n'))
@@ -132,10 +128,7 @@ def test_an_error_keeps_the_files_of_the_run_before(tmp_path, write):
 
 def test_files_of_a_run_with_another_number_of_files(tmp_path, input_file):
     split(tmp_path, input_file, num_output_shards=2)
-    with pytest.raises(
-        InputError,
-        match=r"out: contains sentences-0000\d-of-00002\.txt, of a run with another `num_",
-    ):
+    with rejects("out", "contains sentences-0000", "-of-00002.txt", "another `num_"):
         split(tmp_path, input_file)
 
 
@@ -157,10 +150,7 @@ def test_a_killed_run_leaves_no_output_and_can_be_repeated(tmp_path, write):
 
 @pytest.mark.parametrize("language", ["EN", "e", "english", "en_US", "en-", "", "한"])
 def test_invalid_languages(language):
-    with pytest.raises(
-        InputError,
-        match=f"^`language`={language}: must be a lowercase code of Wikipedia, such as en",
-    ):
+    with rejects("language", "lowercase code of Wikipedia", "such as en", value=language):
         SentenceSettings(language=language)
 
 
@@ -174,17 +164,25 @@ def test_valid_languages(language):
     [
         (
             {"input_file": "a.txt,out/sentences.txt", "output_dir": "out"},
-            "`output_dir`=out: would overwrite `input_file`=out/sentences.txt",
+            Message("output_dir", "would overwrite `input_file`=out/sentences.txt", value="out"),
         ),
         (
             {"input_file": "a.txt", "output_dir": "folder"},
-            "`output_dir`=folder/sentences.txt: is not a regular file; choose another path",
+            Message(
+                "output_dir",
+                "is not a regular file",
+                "choose another path",
+                value="folder/sentences.txt",
+            ),
         ),
         (
             {"input_file": "out/s*", "output_dir": "out"},
-            "`output_dir`=out: would overwrite `input_file`=",
+            Message("output_dir", "would overwrite `input_file`=", value="out"),
         ),
-        ({"input_file": "out/*.txt", "output_dir": "out"}, "`output_dir`=out: would "),
+        (
+            {"input_file": "out/*.txt", "output_dir": "out"},
+            Message("output_dir", "would overwrite", value="out"),
+        ),
     ],
 )
 def test_invalid_flags(tmp_path, monkeypatch, write, flags, message):
@@ -197,5 +195,5 @@ def test_invalid_flags(tmp_path, monkeypatch, write, flags, message):
         "folder/sentences.txt/d.txt",
     ):
         write(path, TEXT)
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         scripts.run_here(SCRIPT, **{"input_file": "a.txt,texts", "output_dir": "new", **flags})

@@ -5,10 +5,9 @@ import gzip
 import pytest
 
 from bert_tf import files
-from bert_tf.errors import InputError
 from data_prep import tables
 from tests.conftest import REFERENCE
-from tests.errors import rejects
+from tests.errors import Message, raises_message, rejects
 
 FOLDER = REFERENCE / "tables"
 ROWS = [
@@ -108,22 +107,40 @@ def test_a_csv_with_tabs_of_label_studio():
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        ((FOLDER / "pandas.xlsx").read_bytes(), r"rows: is an Excel workbook; save the sheet as"),
-        (b"PK\x03\x04abc", "rows: is a ZIP archive or an Excel workbook; extract it, or save"),
-        (b"\xd0\xcf\x11\xe0", "rows: is an Excel or Word file of Microsoft Office; save it as CSV"),
-        (b"ARROW1\0\0", "rows: is an Arrow or Feather file; write Parquet or CSV instead"),
-        (b"BZh91AY", "rows: is compressed with bzip2; decompress it, or compress it with gzip"),
-        (b"\x80\x04\x95\0", "rows: is a Python pickle; write CSV or Parquet instead"),
-        (b"text\tlabel\na\0\t1\n", "rows: is not a text file: it contains bytes of value 0"),
-        (b"PAR1abc", "rows: is a corrupted Parquet file: "),
-        (gzip.compress(b"text\n" * 9, mtime=0)[:-9], "rows: is corrupted or not a gzip file: "),
-        (b'[{"text": "a"}, 3]', "rows: element 2 is 3; must be a JSON object"),
-        (b'[{"text": "a"}, {"text"', "rows: element 2 is not a JSON object: "),
+        (
+            (FOLDER / "pandas.xlsx").read_bytes(),
+            Message("rows", "is an Excel workbook", "save the sheet as"),
+        ),
+        (
+            b"PK\x03\x04abc",
+            Message("rows", "ZIP archive or an Excel workbook", "extract it, or save"),
+        ),
+        (
+            b"\xd0\xcf\x11\xe0",
+            Message("rows", "is an Excel or Word file", "save it as CSV"),
+        ),
+        (
+            b"ARROW1\0\0",
+            Message("rows", "is an Arrow or Feather file", "write Parquet or CSV instead"),
+        ),
+        (b"BZh91AY", Message("rows", "is compressed with bzip2", "decompress it", "with gzip")),
+        (b"\x80\x04\x95\0", Message("rows", "is a Python pickle", "write CSV or Parquet instead")),
+        (
+            b"text\tlabel\na\0\t1\n",
+            Message("rows", "is not a text file", "it contains bytes of value 0"),
+        ),
+        (b"PAR1abc", Message("rows", "is a corrupted Parquet file")),
+        (
+            gzip.compress(b"text\n" * 9, mtime=0)[:-9],
+            Message("rows", "is corrupted", "not a gzip file"),
+        ),
+        (b'[{"text": "a"}, 3]', Message("rows", "element 2 is 3", "must be a JSON object")),
+        (b'[{"text": "a"}, {"text"', Message("rows", "element 2", "is not a JSON object")),
     ],
 )
 def test_files_in_other_formats(tmp_path, start, message):
     (tmp_path / "rows").write_bytes(start)
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         list(tables.read_rows(str(tmp_path / "rows")))
 
 

@@ -2,30 +2,28 @@
 
 import pytest
 
-from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks.classifier import ClassifierData, ClassifierSettings
+from tests.errors import check_message, rejects
 
 
 @pytest.mark.parametrize(
-    ("model_labels", "message"),
+    ("model_labels", "parts"),
     [
-        (("LABEL_0", "LABEL_1"), "the model has 2 labels, but the data has 3"),
+        (("LABEL_0", "LABEL_1"), ("model has 2 labels", "data has 3")),
         (
             tuple(f"LABEL_{number}" for number in range(4)),
-            "the model has 4 labels, but the data has 3",
+            ("model has 4 labels", "data has 3"),
         ),
-        (("LABEL_0", "LABEL_1", "LABEL_2"), None),
+        (("LABEL_0", "LABEL_1", "LABEL_2"), ()),
     ],
 )
-def test_number_of_labels_of_an_unnamed_model(tmp_path, write, model_labels, message):
+def test_number_of_labels_of_an_unnamed_model(tmp_path, write, model_labels, parts):
     write("train.tsv", "text\tlabel\nx\tb\ny\ta\nz\tc\n")
     settings = ClassifierSettings(task_name="custom", data_dir=str(tmp_path))
     model = TaskMetadata("classifier", None, None, model_labels)
-    if message:
-        with pytest.raises(
-            InputError, match=f"^`data_dir`=.*: {message}; use the data of the task"
-        ):
+    if parts:
+        with rejects("data_dir", *parts, "use the data of the task"):
             ClassifierData(settings, 7, model)
     else:
         assert ClassifierData(settings, 7, model).dataset.labels == ("a", "b", "c")
@@ -56,8 +54,7 @@ def test_notes_on_rows(tmp_path, write, make_tokenizer, capsys):
     ClassifierData(ClassifierSettings(task_name="qqp", data_dir=str(tmp_path)), 7).read(
         "train", make_tokenizer("a", "b")
     )
-    assert capsys.readouterr().err.splitlines()[-3:] == [
-        "train: 2 rows; 1 rows have too few columns and are skipped",
-        "train: 2 rows; 1 rows have an empty text",
-        "train: 2 rows; 1 line contains bytes that are not UTF-8, which are ignored",
-    ]
+    short, empty, encoding = capsys.readouterr().err.splitlines()[-3:]
+    check_message(short, "train", "2 rows", "1 rows have too few columns", "are skipped")
+    check_message(empty, "train", "2 rows", "1 rows have an empty text")
+    check_message(encoding, "train", "2 rows", "1 line", "not UTF-8", "ignored")

@@ -51,7 +51,7 @@ def test_reading_and_writing_change_nothing(write, tmp_path, make_tokenizer):
 
 
 def test_questions_that_fill_a_row():
-    with rejects("max_seq_length", "must be greater than `max_query_length` + 3, which", value=12):
+    with rejects("max_seq_length", "must be greater than `max_query_length` + 3", value=12):
         SpanLabelerData(SpanLabelerSettings(max_query_length=9), 12).check()
     SpanLabelerData(SpanLabelerSettings(max_query_length=9, doc_stride=1), 13).check()
 

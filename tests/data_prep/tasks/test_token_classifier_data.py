@@ -2,10 +2,10 @@
 
 import pytest
 
-from bert_tf.errors import InputError
+from bert_tf.features import FEATURES
 from bert_tf.tasks.metadata import TaskMetadata
-from data_prep.tasks.base import ID_FEATURES
 from data_prep.tasks.token_classifier import TokenClassifierData, TokenClassifierSettings
+from tests.errors import Message, raises_message
 
 
 @pytest.mark.parametrize(
@@ -13,20 +13,26 @@ from data_prep.tasks.token_classifier import TokenClassifierData, TokenClassifie
     [
         (
             {"train_file": "a.conllu"},
-            "`treebank_column` is required for the treebank `train_file`=a.conllu; set upos or "
-            "xpos or feats",
+            Message(
+                "treebank_column",
+                "is required for the treebank `train_file`=a.conllu",
+                "set upos or xpos or feats",
+            ),
         ),
         (
             {"train_file": "a.txt", "treebank_column": "upos"},
-            "`treebank_column`=upos: requires treebanks, but `train_file`=a.txt does not end in "
-            ".conllu",
+            Message(
+                "treebank_column",
+                "requires treebanks",
+                "`train_file`=a.txt does not end",
+                value="upos",
+            ),
         ),
     ],
 )
 def test_settings_of_treebanks(settings, message):
-    with pytest.raises(InputError) as error:
+    with raises_message(message):
         TokenClassifierData(TokenClassifierSettings(**settings), 8).examples("train")
-    assert str(error.value) == message
 
 
 def test_a_file_without_labels(write, make_tokenizer):
@@ -40,5 +46,5 @@ def test_a_file_without_labels(write, make_tokenizer):
     labeled = data.read("train", tokenizer)
     found = data.read_unlabeled(path, tokenizer)
     assert {name: values.tolist() for name, values in found.items()} == {
-        name: labeled[name].tolist() for name in ID_FEATURES
+        name: labeled[name].tolist() for name in FEATURES
     }

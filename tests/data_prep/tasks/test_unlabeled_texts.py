@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep.tasks import unlabeled_texts
 from tests.conftest import REFERENCE
+from tests.errors import Message, raises_message, rejects
 
 
 @pytest.mark.parametrize("name", ["pandas.csv", "pandas.csv.gz", "pandas.parquet", "polars.ndjson"])
@@ -27,24 +27,24 @@ def test_texts_of_lines(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.tsv", "a\tb\nc\n", "text 2 has 1 columns, but the teacher requires two texts, separa"),
-        ("a.csv", "text\na\n", "the teacher requires two texts, whose columns its training data "),
+        ("a.tsv", "a\tb\nc\n", Message(None, "text 2 has 1 columns", "requires two texts")),
+        ("a.csv", "text\na\n", Message(None, "requires two texts", "training data")),
     ],
 )
 def test_rows_without_two_texts(tmp_path, name, content, message):
     path = str(tmp_path / name)
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=f"^`unlabeled_file`={path}: {message}"):
+    with raises_message(message, file=f"`unlabeled_file`={path}"):
         unlabeled_texts.read(path, True)
 
 
 def test_a_column_that_is_not_found(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,c\nd,e,f\n")
-    with pytest.raises(InputError, match=r"texts\? Name it text; the columns are a, b, c$"):
+    with rejects(None, "texts?", "Name it text", "the columns are a, b, c"):
         unlabeled_texts.read(str(tmp_path / "a.csv"), False)
 
 
 def test_a_text_that_is_a_number(tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": {"a": 1}}) + "\n")
-    with pytest.raises(InputError, match=r"a.jsonl:1: text is {'a': 1}; must be a string$"):
+    with rejects("a.jsonl:1", "text is {'a': 1}", "must be a string"):
         unlabeled_texts.read(str(tmp_path / "a.jsonl"), False)

@@ -3,11 +3,9 @@
 import itertools
 import random
 
-import pytest
-
-from bert_tf.errors import InputError
 from data_prep.vocabulary import counts as word_counts
 from data_prep.vocabulary import learner
+from tests.errors import rejects
 
 SPECIALS = ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -61,13 +59,9 @@ def test_a_vocabulary_has_exactly_the_requested_size():
         assert len(learned) == len(set(learned)) == size
         assert learned[:2] == ["[PAD]", "[unused0]"]
         assert learned[100:104] == ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    with pytest.raises(
-        InputError, match=r"`vocab_size`=99999: the text yields only \d+ entries with `min_count`=2"
-    ):
+    with rejects("vocab_size", "the text yields only", "entries with `min_count`=2", value=99999):
         learner.learn_vocabulary(counts, 99999)
-    with pytest.raises(
-        InputError, match=r"`vocab_size`=110: must be at least 118, for 104 special entries and 14 "
-    ):
+    with rejects("vocab_size", "must be at least 118", "104 special entries and 14", value=110):
         learner.learn_vocabulary(counts, 110)
 
 
@@ -145,7 +139,5 @@ def test_domain_words_that_save_most_fill_the_unused_slots():
         "[unused1]",
         *entries[7:],
     ]
-    with pytest.raises(
-        InputError, match=r"`num_unused`=3: `initial_vocab` has only 3 \[unusedN\] entries"
-    ):
+    with rejects("num_unused", "`initial_vocab` has only 3 [unusedN] entries", value=3):
         learner.fill_unused(entries, words, num_unused=3)

@@ -1,14 +1,13 @@
 """Runs of learn_vocab."""
 
 import gzip
-import re
 
 import pytest
 
 from bert_tf.cli.model_settings import CasingSettings
-from bert_tf.errors import InputError
 from bert_tf.tokenization.plain import PlainTokenizer
 from data_prep.vocabulary import VocabularySettings, job
+from tests.errors import Message, raises_message, rejects
 from tests.settings import resolved
 
 
@@ -33,10 +32,7 @@ def test_a_vocabulary_is_learned_and_then_extended(tmp_path, write, capsys):
     assert added[100:] == entries[100:]
     # The same again.
     job.run(resolved(VocabularySettings(domain, str(extended), initial_vocab=str(first))))
-    with pytest.raises(
-        InputError,
-        match=r"`vocab_file`=.*: is another vocabulary, which records and models may use",
-    ):
+    with rejects("vocab_file", "is another vocabulary", "records and models may use"):
         job.run(
             resolved(
                 VocabularySettings(domain, str(extended), initial_vocab=str(first), min_count=3)
@@ -72,9 +68,9 @@ def test_words_of_a_lowercase_vocabulary_that_keeps_accents(tmp_path, write, str
     [
         (
             {"input_file": "t.txt", "vocab_file": "t.txt"},
-            "`vocab_file`=t.txt: would be read by the next run",
+            Message("vocab_file", "would be read", "next run", value="t.txt"),
         ),
-        ({"input_file": "empty.txt", "vocab_file": "v"}, "contains no words"),
+        ({"input_file": "empty.txt", "vocab_file": "v"}, Message(None, "contains no words")),
         (
             {
                 "input_file": "t.txt",
@@ -82,11 +78,13 @@ def test_words_of_a_lowercase_vocabulary_that_keeps_accents(tmp_path, write, str
                 "initial_vocab": "vocab.txt",
                 "vocab_size": 7,
             },
-            "`vocab_size`=7: must be 6, the size of `initial_vocab`",
+            Message("vocab_size", "must be 6", "size of `initial_vocab`", value=7),
         ),
         (
             {"input_file": "t.txt", "vocab_file": "v", "initial_vocab": ""},
-            "`initial_vocab`=: is empty; set the path of a vocabulary, or omit it",
+            Message(
+                "initial_vocab", "is empty", "set the path of a vocabulary", "omit it", value=""
+            ),
         ),
     ],
 )
@@ -95,6 +93,6 @@ def test_invalid_settings(tmp_path, write, monkeypatch, settings, message):
     write("t.txt", "some words")
     write("empty.txt", "\n \n")
     write("vocab.txt", "[PAD]\n[unused0]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
-    with pytest.raises(InputError, match=re.escape(message)):
+    with raises_message(message):
         job.run(resolved(VocabularySettings(**settings)))
     assert not (tmp_path / "v").exists()

@@ -10,7 +10,7 @@ from tests import scripts
 from tests.robustness.commands import COMMANDS
 from tests.robustness.soak import comparison
 
-MOST_KILLS = 3  # Maximum per job.
+MAX_KILLS = 3  # Maximum per job.
 LONGEST = 1800  # Seconds of a job, on a machine that others use too.
 # Flag of an output -> name in the directory of a job.
 NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}
@@ -55,7 +55,7 @@ class Disturber:
         )
         self._say(f"undisturbed: {self._seconds:.1f} s, {len(self._undisturbed)} files to compare")
         while self.counts["kills"] < num_kills:
-            self._disturb(min(self._rng.randint(1, MOST_KILLS), num_kills - self.counts["kills"]))
+            self._disturb(min(self._rng.randint(1, MAX_KILLS), num_kills - self.counts["kills"]))
         return self.counts
 
     def _report(self, kind, lines):

@@ -1,6 +1,7 @@
 """run.analyze_attention: a model with known heads, importance, and the reading of treebanks."""
 
 import csv
+import dataclasses
 
 import numpy as np
 import pytest
@@ -65,9 +66,9 @@ def analyze(model, output_dir, **flags):
 
 @pytest.fixture(scope="module")
 def flags(corpus_folder):
-    """Flags of an analysis of several windows."""
+    """Flags of an analysis of several groups."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus, "WINDOW", 8)
+        patch.setattr(corpus, "GROUP", 8)
         yield {
             "input_file": corpus_folder / "texts.txt",
             "treebank": corpus_folder / "bank.conllu",
@@ -114,6 +115,22 @@ def test_heads_that_attend_to_neighboring_tokens_are_found(shifting, flags, anal
         assert float(row["low"]) < float(row["accuracy"]) <= float(row["high"])
         assert float(row["held_out"]) == pytest.approx(float(row["accuracy"]))
         assert float(row["offset_accuracy"]) >= 0.5
+
+
+def test_relations_are_printed_as_a_table(shifting, flags, tmp_path, capsys):
+    """Texts are aligned on the left, and numbers on the right."""
+    analyze(shifting, tmp_path / "analysis", treebank=flags["treebank"])
+    header, *rows = [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if "dependent" in line or "cases" in line
+    ]
+    assert header.startswith("relation  direction          cases  head  accuracy  held out")
+    assert [row.split()[0] for row in rows] == ["all", "right", "left:<x>"]
+    for row in rows:
+        assert row[len("relation  ") :].startswith(("dependent to head  ", "head to dependent  "))
+        cases = row[len("relation  dependent to head") :].split()[0]
+        assert row.index(cases, 10) + len(cases) == header.index("cases") + len("cases")
 
 
 def test_a_remote_directory(shifting, flags, analysis):
@@ -205,18 +222,50 @@ def test_a_head_chosen_on_one_half_is_scored_on_the_other():
     assert first["offset_low"] == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)
 
 
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """A sentence, and its tokens.
+
+    Attributes:
+      words: List of str. Words of the treebank.
+      text: str. The sentence as it was written, or None.
+      tokens: List of str. Tokens of the sentence.
+      numbers: List of int. Number of the word of each token.
+    """
+
+    words: list
+    text: str | None
+    tokens: list
+    numbers: list
+
+
 @pytest.mark.parametrize(
-    ("words", "text", "tokens", "numbers"),
+    "case",
     [
-        (["Do", "n't", "stop"], "Don't stop", ["don", "'", "t", "stop"], [0, 1, 1, 2]),
-        (["Do", "n't", "stop"], None, ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
-        (["Do", "n't", "stop"], "Do not stop", ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
+        Written(
+            words=["Do", "n't", "stop"],
+            text="Don't stop",
+            tokens=["don", "'", "t", "stop"],
+            numbers=[0, 1, 1, 2],
+        ),
+        Written(
+            words=["Do", "n't", "stop"],
+            text=None,
+            tokens=["do", "n", "'", "t", "stop"],
+            numbers=[0, 1, 1, 1, 2],
+        ),
+        Written(
+            words=["Do", "n't", "stop"],
+            text="Do not stop",
+            tokens=["do", "n", "'", "t", "stop"],
+            numbers=[0, 1, 1, 1, 2],
+        ),
         # "cannot" is one token, in which "not" has none.
-        (["can", "not"], "cannot", ["can", "not"], [0, 1]),
-        (["can", "\x01"], "can\x01", ["can", "[UNK]"], [0, 1]),
+        Written(words=["can", "not"], text="cannot", tokens=["can", "not"], numbers=[0, 1]),
+        Written(words=["can", "\x01"], text="can\x01", tokens=["can", "[UNK]"], numbers=[0, 1]),
     ],
 )
-def test_sentences_are_tokenized_as_they_were_written(tmp_path, words, text, tokens, numbers):
+def test_sentences_are_tokenized_as_they_were_written(tmp_path, case):
     (tmp_path / "vocab.txt").write_text(
         "\n".join(
             [
@@ -239,12 +288,16 @@ def test_sentences_are_tokenized_as_they_were_written(tmp_path, words, text, tok
     )
     tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
     sentence = reading.Sentence(
-        words, ["X"] * len(words), [-1] * len(words), ["dep"] * len(words), text
+        case.words,
+        ["X"] * len(case.words),
+        [-1] * len(case.words),
+        ["dep"] * len(case.words),
+        case.text,
     )
     ((_, features, found, _),) = reading.sentence_batches(tokenizer, [sentence], 16, 4)
     found_tokens = tokenizer.convert_ids_to_tokens(features["input_ids"]).numpy()[0]
-    assert [token.decode() for token in found_tokens] == ["[CLS]", *tokens, "[SEP]"]
-    assert found.numpy().tolist() == [[-1, *numbers, -1]]
+    assert [token.decode() for token in found_tokens] == ["[CLS]", *case.tokens, "[SEP]"]
+    assert found.numpy().tolist() == [[-1, *case.numbers, -1]]
 
 
 def test_texts_of_a_treebank_are_those_of_its_comments(tmp_path):
@@ -254,5 +307,5 @@ def test_texts_of_a_treebank_are_those_of_its_comments(tmp_path):
             for comment in ("# text = don't\n", "")
         )
     )
-    found = reading.read_texts(None, str(tmp_path / "bank.conllu"))
+    found = reading.read_corpus(None, str(tmp_path / "bank.conllu"))
     assert list(found) == [("don't", ""), ("do n't", "")]

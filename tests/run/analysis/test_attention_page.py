@@ -143,7 +143,7 @@ def test_lines_are_the_models_numbers(browser, seen):
     find(browser, "#tab-lines").click()
     drawn = get_lines(browser)
     attention = seen[1][0].attention[0]
-    strong = np.argwhere((page.encode_attention(attention) / 255) ** 2 >= 0.01)
+    strong = np.argwhere((page.quantize_attention(attention) / 255) ** 2 >= 0.01)
     assert set(drawn) == {(int(row), int(column)) for row, column in strong}
     for place, weight in drawn.items():
         assert weight == pytest.approx(attention[place], abs=0.0045)

@@ -12,6 +12,7 @@ from run.analysis import page, questions, report
 from run.analysis.observing import Observer
 from run.analysis.settings import AttentionReportSettings, EvaluationDataSettings
 from tests import scripts
+from tests.errors import check_message, rejects
 from tests.settings import resolved
 
 pytestmark = pytest.mark.large
@@ -156,8 +157,8 @@ def test_the_page_contains_no_markup_of_texts_and_no_address(shifting, tmp_path)
 
 def test_codes_of_attention_are_small_and_accurate():
     small = np.array([0, 1e-6, 1e-4, 0.01, 0.25, 1])
-    assert np.abs((page.encode_attention(small) / 255.0) ** 2 - small).max() < 0.004
-    assert (page.encode_attention(small[2:]) > 0).all()
+    assert np.abs((page.quantize_attention(small) / 255.0) ** 2 - small).max() < 0.004
+    assert (page.quantize_attention(small[2:]) > 0).all()
 
 
 def test_rows_that_the_model_predicts_incorrectly(toys):
@@ -202,9 +203,7 @@ def test_several_texts_in_a_flag_are_separated_as_in_a_file():
 
 
 def test_too_few_texts():
-    with pytest.raises(
-        InputError, match=r"^`text`: multiple choice requires the text and at least two choices"
-    ):
+    with rejects("text", "multiple choice", "at least two choices"):
         read_questions("multiple_choice", text=("one ||| two",))
 
 
@@ -214,9 +213,7 @@ def test_lines_of_a_file(tmp_path, capsys):
     first, second = read_questions("encoder", input_file=str(path))
     assert (first.text_a, first.text_b, first.source) == ("one ||| two", "three", "line 1")
     assert (second.text_a, second.text_b, second.source) == ("four", None, "line 3")
-    assert capsys.readouterr().err.endswith(
-        "a.txt: 1 line contains bytes that are not UTF-8, which are ignored\n"
-    )
+    check_message(capsys.readouterr().err, path, "1 line", "not UTF-8", "ignored")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +245,7 @@ def test_rows_of_pairs_and_choices(tmp_path):
     )
     assert question.texts == ["one", ("two", "three")]
     (tmp_path / "c.txt").write_text("one\n")
-    with pytest.raises(InputError, match=r"^`columns`=text: has no effect on lines of text; use a"):
+    with rejects("columns", "has no effect", "lines of text", "use a", value="text"):
         read_questions("encoder", input_file=str(tmp_path / "c.txt"), columns=("text",))
 
 

@@ -41,7 +41,7 @@ def measure(heads, tokens):
     with np.errstate(invalid="ignore"):
         values = (
             behaviors.sum_measures(attention, tokens).numpy()
-            / behaviors.count_tokens(tokens).numpy()
+            / behaviors.count_measured_tokens(tokens).numpy()
         )
     return dict(zip(behaviors.NAMES, values.T.tolist(), strict=True))
 
@@ -91,7 +91,19 @@ def test_pairs_and_padding():
     assert found["second_text"][0] == pytest.approx(4 / 6)
     assert found["first_text"][0] == pytest.approx((2 + 3) / 9)
     assert found["entropy"][0] == pytest.approx(2 * np.log(2) / 9)
-    assert behaviors.count_tokens(tokens).numpy().tolist() == [9, 9, 9, 7, 7, 9, 9, 9, 9, 6, 3]
+    assert behaviors.count_measured_tokens(tokens).numpy().tolist() == [
+        9,
+        9,
+        9,
+        7,
+        7,
+        9,
+        9,
+        9,
+        9,
+        6,
+        3,
+    ]
 
 
 def test_dependencies():

@@ -4,10 +4,10 @@ import types
 
 import pytest
 
-from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import DATA
 from run.analysis.questions import READERS, Question, read_questions
+from tests.errors import rejects
 
 
 def read(kind, labels=(), **settings):
@@ -55,12 +55,12 @@ def test_choices(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "message"),
+    ("kind", "text", "parts"),
     [
-        ("token_classifier", "a ||| b", "a token classifier reads a single text, without"),
-        ("span_labeler", "a", "a span labeler reads a question and its context, separated by"),
+        ("token_classifier", "a ||| b", ("token classifier", "a single text, without")),
+        ("span_labeler", "a", ("span labeler", "a question and its context", "separated by")),
     ],
 )
-def test_texts_for_another_kind(kind, text, message):
-    with pytest.raises(InputError, match=f"^`text`: {message} "):
+def test_texts_for_another_kind(kind, text, parts):
+    with rejects("text", *parts):
         read_questions(types.SimpleNamespace(input_file=None, text=[text]), kind)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bert_tf.errors import InputError
 from run.analysis import reading
+from tests.errors import Message, check_message, raises_message
 
 
 def row(number, form, head, relation="dep", tag="X"):
@@ -26,7 +26,7 @@ TEXT = (
 def test_sentences(tmp_path, capsys):
     """A byte order mark and invalid UTF-8 bytes, whose lines are counted, change nothing."""
     (tmp_path / "a.conllu").write_bytes(b"\xef\xbb\xbf" + TEXT.encode().replace(b"Ja", b"J\xe9a"))
-    first, second = reading.read_sentences(str(tmp_path / "a.conllu"))
+    first, second = reading.read_parsed_sentences(str(tmp_path / "a.conllu"))
     assert first == reading.Sentence(
         ["Do", "n't", "stop"],
         ["AUX", "PART", "VERB"],
@@ -35,7 +35,7 @@ def test_sentences(tmp_path, capsys):
         "Don't stop",
     )
     assert (second.words, second.text) == (["Ja"], None)
-    assert "a.conllu: 1 line contains bytes that are not UTF-8" in capsys.readouterr().err
+    check_message(capsys.readouterr().err, None, "a.conllu", "1 line contains bytes", "not UTF-8")
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_alignment_of_words_with_the_text(text, starts):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# c\n" + row(1, "a", 2), "a.conllu:2: HEAD '2': must be a number from 0 to 1"),
-        (row(1, "a", "_"), "a.conllu:1: HEAD '_'"),
-        ("# none\n", "a.conllu: contains no sentences"),
+        ("# c\n" + row(1, "a", 2), Message("a.conllu:2", "HEAD '2'", "must be a number", "0 to 1")),
+        (row(1, "a", "_"), Message("a.conllu:1", "HEAD '_'")),
+        ("# none\n", Message("a.conllu", "contains no sentences")),
     ],
 )
 def test_invalid_trees(tmp_path, text, message):
     (tmp_path / "a.conllu").write_text(text)
-    with pytest.raises(InputError, match=message):
-        list(reading.read_sentences(str(tmp_path / "a.conllu")))
+    with raises_message(message):
+        list(reading.read_parsed_sentences(str(tmp_path / "a.conllu")))

@@ -76,11 +76,10 @@ def folder(tmp_path_factory, reference):
 
 def test_the_int8_file_has_the_loss_of_its_training(folder):
     servable = checkpoint.load_servable(
-        **resolve_checkpoint("int8").checkpoint_to_serve
-        | {"static_length": True, "layer": "litert"}
+        **resolve_checkpoint("int8").servable_options | {"static_length": True, "layer": "litert"}
     )
     (folder / "int8.tflite").write_bytes(
-        litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,))
+        litert.convert_servable(servable, "int8", lengths=(20,), batch_sizes=(8,))
     )
     scripts.run_here(
         "run.evaluate_models", models="int8,int8.tflite", output_file="int8.json", **DATA

@@ -21,6 +21,7 @@ from data_prep.tasks import word_features
 from run.feature_based import model as feature_model
 from run.training.results import read_results
 from tests import scripts, short_features, toy_runs
+from tests.errors import Message, raises_message, rejects
 
 TAGGER = {
     "features": "weighted_sum_last_four",
@@ -140,9 +141,7 @@ def test_runs_with_other_settings_and_inputs(folder, reference):
         run(folder, "out", init_checkpoint=folder / "other" / "model")
     (folder / "filled").mkdir()
     (folder / "filled" / "notes.txt").write_text("a")
-    with pytest.raises(
-        InputError, match=r"is not empty and has no feature_based\.json to resume from"
-    ):
+    with rejects(None, "is not empty", "has no feature_based.json to resume"):
         run(folder, "filled")
     count = lambda: len(list(folder.glob("embeddings/*/layer_4.bin")))
     before = count()
@@ -238,14 +237,14 @@ def test_a_table_killed_in_the_second_run_of_a_row(folder, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"label_column": "x"}, "`label_column`=x: must be a number"),
+        ({"label_column": "x"}, Message("label_column", "must be a number", value="x")),
         (
             {"distribution_strategy": "multi_worker_mirrored"},
-            "only one process can write the embeddings",
+            Message(None, "only one process can write", "the embeddings"),
         ),
     ],
 )
 def test_settings_that_do_not_go_together(folder, flags, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         run(folder, "rejected", **flags)
     assert not (folder / "rejected").exists()

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from bert_tf.errors import InputError
 from run.feature_based.model import FrozenFeatureModel
 from run.feature_based.settings import COMBINATIONS, CONCATENATION, MIX, SUM, select_layers
+from tests.errors import rejects
 from tests.numpy_lstm import bidirectional
 
 pytestmark = pytest.mark.large
@@ -35,9 +35,7 @@ def test_layers_of_each_kind():
         ("concat_last_four", 3, 4),
         ("second_to_last", 1, 2),
     ):
-        with pytest.raises(
-            InputError, match=f"^`features`={kind}: requires at least {needed} layers, but "
-        ):
+        with rejects("features", f"requires at least {needed} layers, but", value=kind):
             select_layers(kind, num_layers)
 
 

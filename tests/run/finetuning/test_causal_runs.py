@@ -10,7 +10,6 @@ import bert_tf
 from bert_tf import models
 from bert_tf.checkpoints import convert
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from tests import scripts, toy_runs
 from tests.errors import rejects
 
@@ -61,10 +60,7 @@ def test_the_model_keeps_its_attention_and_its_bilstm(folder):
 @pytest.mark.large
 def test_jobs_that_read_masks_or_the_first_token():
     assert bert_tf.load("bert", max_seq_length=20).kind == "encoder"
-    with pytest.raises(
-        InputError,
-        match="is not a masked LM; attention is causal in its config, so it predicts the",
-    ):
+    with rejects(None, "is not a masked LM", "attention is causal in its config", "predicts the"):
         bert_tf.load("bert", kind="masked_lm", max_seq_length=20)
     with rejects("pooling", "with causal attention, ", value="cls"):
         scripts.run_here(

@@ -6,13 +6,13 @@ import pytest
 from bert_tf import models
 from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors, task_metadata
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from bert_tf.tasks.metadata import TaskMetadata
 from data_prep.tasks import classifier, span_labeler
 from run.finetuning import head
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks.classifier import ClassifierTask
 from run.finetuning.tasks.span_labeler import SpanLabelerTask
+from tests.errors import check_message, rejects
 from tests.run.finetuning.toy_task import Task
 
 CONFIG = BertConfig(11, 6, 1, 2, 7, max_position_embeddings=9, type_vocab_size=2)
@@ -54,24 +54,28 @@ def test_a_head_for_the_same_labels_is_loaded(checkpoint, capsys, labels, metada
         assert head.choose_new_variables(make_task(labels), path, keep_head, CONFIG) == ()
     assert capsys.readouterr().err == ""
     assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD
-    assert capsys.readouterr().err == (
-        f"`init_checkpoint`={path}: loads the encoder and initializes a new head (`nokeep_head`)\n"
+    check_message(
+        capsys.readouterr().err,
+        "init_checkpoint",
+        "initializes a new head",
+        "(`nokeep_head`)",
+        value=path,
     )
 
 
 @pytest.mark.parametrize(
     ("metadata", "labels", "difference"),
     [
-        (describe(("b", "c")), ("a", "b"), "is of a classifier with the labels b, c"),
+        (describe(("b", "c")), ("a", "b"), ("a classifier", "the labels b, c")),
         (
             describe(("a", "b"), "token_classifier"),
             ("a", "b"),
-            "is of a token_classifier with the labels a, b",
+            ("a token_classifier", "the labels a, b"),
         ),
         (
             describe(("a", "b"), multi_label=True),
             ("a", "b"),
-            "is of a classifier with any number of the labels a, b",
+            ("a classifier", "any number of", "labels a, b"),
         ),
     ],
 )
@@ -80,10 +84,14 @@ def test_a_head_for_other_labels_is_new_by_default(
 ):
     path = checkpoint(models.BertClassifier(CONFIG, len(labels)), metadata)
     assert head.choose_new_variables(make_task(labels), path, None, CONFIG) == HEAD
-    assert capsys.readouterr().err == (
-        f"`init_checkpoint`={path}: loads the encoder and initializes a new head; the "
-        f"checkpoint's head {difference}, but this task requires a classifier with the labels a, "
-        "b; set `keep_head` to load it anyway\n"
+    check_message(
+        capsys.readouterr().err,
+        "init_checkpoint",
+        "initializes a new head",
+        *difference,
+        "this task requires a classifier",
+        "set `keep_head` to load it",
+        value=path,
     )
     assert head.choose_new_variables(make_task(labels), path, True, CONFIG) == ()
     assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD
@@ -103,7 +111,9 @@ def test_a_head_of_hugging_face_is_loaded_if_it_has_the_labels_of_the_task(
 ):
     path = checkpoint(models.BertClassifier(CONFIG, 2), describe(labels))
     task = ClassifierTask.open(
-        FineTuningSettings(task=classifier.ClassifierSettings(task_name="sst-2", data_dir="none")),
+        FineTuningSettings(
+            task_settings=classifier.ClassifierSettings(task_name="sst-2", data_dir="none")
+        ),
         None,
     )
     assert head.choose_new_variables(task, path, None, CONFIG) == (HEAD if order is None else ())
@@ -118,7 +128,7 @@ def test_rows_of_a_head_follow_the_labels(checkpoint, capsys):
     assert head.choose_new_variables(task, path, None, CONFIG) == ()
     order = head.get_output_order(task, path)
     assert order == (1, 2, 0)
-    assert "reorders the outputs of its head, c, a, b, to a, b, c" in capsys.readouterr().err
+    check_message(capsys.readouterr().err, None, "reorders the outputs", "c, a, b", "a, b, c")
     model = models.BertClassifier(CONFIG, 3)
     load_pretrained(model, path, output_order=order)
     values = {variable.name: variable.numpy() for variable in model.variables}
@@ -132,13 +142,14 @@ def test_rows_of_a_head_follow_the_labels(checkpoint, capsys):
 def test_a_head_with_another_number_of_labels_is_new(checkpoint, capsys):
     path = checkpoint(models.BertClassifier(CONFIG, 3), describe(("x", "y", "z")))
     assert head.choose_new_variables(make_task(), path, None, CONFIG) == HEAD
-    assert capsys.readouterr().err.endswith(
-        "; the checkpoint's head has 3 outputs, but this task requires 2\n"
+    check_message(
+        capsys.readouterr().err, "init_checkpoint", "has 3 outputs", "this task requires 2"
     )
-    with pytest.raises(
-        InputError,
-        match=f"^`keep_head`: the head of `init_checkpoint`={path} does not fit: it has 3 "
-        "outputs, but this task requires 2$",
+    with rejects(
+        "keep_head",
+        f"`init_checkpoint`={path} does not fit",
+        "it has 3 outputs",
+        "this task requires 2",
     ):
         head.choose_new_variables(make_task(), path, True, CONFIG)
 
@@ -148,10 +159,11 @@ def test_a_checkpoint_without_a_head(checkpoint, capsys):
     for keep_head in (None, False):
         assert head.choose_new_variables(make_task(), path, keep_head, CONFIG) == ()
     assert capsys.readouterr().err == ""
-    with pytest.raises(
-        InputError,
-        match=r"^`keep_head`: `init_checkpoint`=.* has no head for this task; it "
-        r"lacks output_bias, output_weights$",
+    with rejects(
+        "keep_head",
+        "`init_checkpoint`=",
+        "has no head for this task",
+        "it lacks output_bias, output_weights",
     ):
         head.choose_new_variables(make_task(), path, True, CONFIG)
 
@@ -162,7 +174,9 @@ def test_loading_reports_another_hidden_size(checkpoint):
 
 
 def test_the_head_for_question_answering_has_its_own_names(checkpoint):
-    task = SpanLabelerTask.open(FineTuningSettings(task=span_labeler.SpanLabelerSettings()), None)
+    task = SpanLabelerTask.open(
+        FineTuningSettings(task_settings=span_labeler.SpanLabelerSettings()), None
+    )
     model = models.BertSpanLabeler(CONFIG)
     assert task.head_shapes(CONFIG) == {
         variable.name.removesuffix(":0"): variable.shape.as_list()

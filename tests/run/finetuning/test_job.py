@@ -30,7 +30,7 @@ TRAINING = TrainingSettings(output_dir="out", random_seed=5)
 )
 def test_a_resumed_run_compares_what_settings_mean_for_the_data(settings, expected):
     values = ClassifierTask.open(
-        FineTuningSettings(task=settings), None
+        FineTuningSettings(task_settings=settings), None
     ).data.resolved_settings.values()
     assert values.items() >= expected.items()
 
@@ -41,7 +41,7 @@ def test_the_optimizer_of_the_settings(one_device, tmp_path):
     )
     settings = PretrainingSettings(
         optimizer=rates,
-        step=StepSettings(mixed_precision="float16"),
+        step_settings=StepSettings(mixed_precision="float16"),
         training=TrainingSettings(output_dir=str(tmp_path)),
     )
     optimizer = open_run(settings, one_device, tf_keras.Sequential, None).optimizer
@@ -52,7 +52,7 @@ def test_the_optimizer_of_the_settings(one_device, tmp_path):
         3.0,
     )
     assert optimizer.loss_scale is not None
-    plain = dataclasses.replace(settings, step=StepSettings())
+    plain = dataclasses.replace(settings, step_settings=StepSettings())
     assert open_run(plain, one_device, tf_keras.Sequential, None).optimizer.loss_scale is None
 
 
@@ -95,5 +95,7 @@ def test_duplicate_values_are_tried_once():
 
 def test_too_few_examples_for_a_batch():
     settings = FineTuningSettings(do_train=True, tuning=TuningSettings(num_train_epochs=0.3))
-    with rejects("train_batch_size", "0.3 epochs of 100 examples do not fill one batch", value=32):
+    with rejects(
+        "train_batch_size", "0.3 epochs of 100 examples", "do not fill one batch", value=32
+    ):
         settings.num_train_steps(100)

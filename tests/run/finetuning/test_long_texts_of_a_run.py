@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint, litert
 from run.inference.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
 from tests.end_to_end.toy_files import assert_same_tensors
-from tests.errors import rejects
+from tests.errors import Message, raises_message, rejects
 
 pytestmark = pytest.mark.large
 
@@ -90,7 +89,7 @@ def test_a_run_and_its_export(here, capsys):
     tune("killed", do_train=True)
     assert_same_tensors("killed", "run")
 
-    servable = checkpoint.load_servable(**resolve_checkpoint("run").checkpoint_to_serve)
+    servable = checkpoint.load_servable(**resolve_checkpoint("run").servable_options)
     answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))
     probabilities = np.loadtxt(here / "run" / "test_results.tsv")
     np.testing.assert_allclose(answers["probabilities"], probabilities, atol=1e-5)
@@ -98,21 +97,21 @@ def test_a_run_and_its_export(here, capsys):
     assert answers["was_cut"].numpy().tolist() == [len(text.split()) > 7 + 2 * 5 for text in TEXTS]
     alone = servable.answer_texts(text=tf.constant(TEXTS[1:2]))
     np.testing.assert_allclose(alone["probabilities"][0], probabilities[1], atol=1e-5)
-    with pytest.raises(
-        InputError,
-        match=r"^the model reads long texts in windows, which LiteRT files do not support",
-    ):
-        litert.convert(
+    with rejects(None, "reads long texts in windows", "LiteRT files do not support"):
+        litert.convert_servable(
             checkpoint.load_servable(
-                **resolve_checkpoint("run").checkpoint_to_serve | {"static_length": True}
+                **resolve_checkpoint("run").servable_options | {"static_length": True}
             )
         )
 
-    message = (
-        "`output_dir`=run: "
-        "contains the run of another task, with window_pooling 'max' instead of None; choose"
+    message = Message(
+        "output_dir",
+        "contains the run of another task",
+        "window_pooling 'max' instead of None",
+        "choose",
+        value="run",
     )
-    with pytest.raises(InputError, match=f"^{message}"):
+    with raises_message(message):
         tune("run", do_eval=True, **dict.fromkeys(WINDOWS))
     with rejects("output_dir", "`window_stride` 5, not 4", "choose an", value="run"):
         tune("run", window_stride=4, do_train=True)

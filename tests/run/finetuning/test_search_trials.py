@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from bert_tf.checkpoints import TokenizerFiles, training_run
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from run.finetuning.experiment import Experiment, Trained
 from run.finetuning.search import search
 from run.finetuning.settings import FineTuningSettings
@@ -17,6 +16,7 @@ from run.techniques.settings import TrainedWeightsSettings
 from run.training import model_files
 from run.training.loop import DivergedError
 from run.training.settings import TrainingSettings
+from tests.errors import rejects
 from tests.run.finetuning.toy_task import Task
 
 SCORES = {
@@ -160,10 +160,7 @@ def test_a_search_resumes_with_missing_trials(tmp_path, searched):
     assert not (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").exists()
     assert sorted(path.name for path in tmp_path.glob("ckpt-*.index")) == ["ckpt-7.index"]
 
-    with pytest.raises(
-        InputError,
-        match=r"batch8_lr0\.1_epochs2 has no weights any more; delete it, and run the sea",
-    ):
+    with rejects(None, "batch8_lr0.1_epochs2 has no weights", "delete it", "run the sea"):
         searched(SCORES, search_learning_rates=(0.1,))
 
 
@@ -180,5 +177,5 @@ def test_a_trial_that_diverges_is_a_row_of_the_table(tmp_path, searched, capsys)
     searched.ran.clear()
     searched(scores)
     assert searched.ran == [("batch8_lr0.1_epochs2", False)]
-    with pytest.raises(InputError, match=r"^`search`: the loss was not finite in any of 1 trials"):
+    with rejects("search", "the loss was not finite", "1 trials"):
         searched(scores, search_learning_rates=(0.5,), search_epochs=(1.0,))

@@ -167,9 +167,7 @@ def assert_other_adapters_are_rejected(adapter, folder):
       adapter: pathlib.Path of the adapter that lora/ trained on sst/.
       folder: pathlib.Path of a directory for files.
     """
-    with pytest.raises(
-        InputError, match=r"lora/adapter: was trained on weights other than those of lora/ckpt"
-    ):
+    with rejects("lora/adapter", "was trained on weights other", "lora/ckpt"):
         convert("lora", folder / "never", "tf1", adapter=str(adapter))
     with pytest.raises(InputError, match=r"^sst: contains no adapter \(adapter_config.json and"):
         convert("sst", folder / "never", "tf1", adapter="sst")
@@ -183,7 +181,7 @@ def assert_other_adapters_are_rejected(adapter, folder):
     with pytest.raises(InputError, match=rf"safetensors: {re.escape(damaged)} contains numbers"):
         convert("sst", folder / "never", "tf1", adapter=str(path.parent))
     path.write_bytes(b"no tensors")
-    with pytest.raises(InputError, match=r"safetensors: is not a safetensors file, or is corr"):
+    with rejects(None, "safetensors: is not a safetensors file"):
         convert("sst", folder / "never", "tf1", adapter=str(path.parent))
     assert not (folder / "never").exists()
 
@@ -230,10 +228,10 @@ def test_layers_with_shared_weights_are_frozen_together(reference_config):
     assert [variable.name.split("/")[1] for variable in encoder.trainable_variables] == [
         "pooler"
     ] * 2
-    with rejects("layerwise_learning_rate_decay", "must be 1, since the layers of ", value=0.5):
+    with rejects("layerwise_learning_rate_decay", "must be 1", "since the layers of", value=0.5):
         TrainedWeightsSettings(layerwise_learning_rate_decay=0.5).check_model(shared)
 
 
 def test_more_frozen_layers_than_the_model_has(reference_config):
-    with rejects("freeze_layers", "must be at most 2, the number of layers of the model", value=3):
+    with rejects("freeze_layers", "must be at most 2", "the number of layers", value=3):
         TrainedWeightsSettings(freeze_layers=3).check_model(reference_config)

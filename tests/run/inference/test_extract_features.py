@@ -11,11 +11,11 @@ import tensorflow as tf
 
 from bert_tf import files, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from run.inference import extract, request_files, terminal, vector_files
 from run.inference.settings import ExtractionSettings
 from tests import remote_folders, scripts
+from tests.errors import Message, raises_message, rejects
 
 pytestmark = pytest.mark.large
 
@@ -130,12 +130,12 @@ def test_json_lines_have_the_format_of_the_original_bert(flags, expected_lines, 
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
-@pytest.mark.parametrize("batches_per_window", [1, 2])
-def test_numpy_arrays_from_standard_input(flags, expected_lines, monkeypatch, batches_per_window):
+@pytest.mark.parametrize("batches_per_group", [1, 2])
+def test_numpy_arrays_from_standard_input(flags, expected_lines, monkeypatch, batches_per_group):
     """The output directory is remote."""
     output = f"{remote_folders.new_folder()}/out.npz"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(LINES))))
-    monkeypatch.setattr(extract, "WINDOW_BYTES", batches_per_window * 4 * 3 * LENGTH * 2 * 32)
+    monkeypatch.setattr(extract, "GROUP_BYTES", batches_per_group * 4 * 3 * LENGTH * 2 * 32)
     scripts.run_here(
         EXTRACT,
         output_file=output,
@@ -251,19 +251,17 @@ def test_pooling():
         pooled_tokens, pooled_vectors = extract.pool(tokens, vectors, pooling)
         assert pooled_tokens == [token]
         np.testing.assert_array_equal(pooled_vectors, vectors[row : row + 1])
-    with pytest.raises(
-        InputError, match=r"^the embeddings are not finite \(NaN or infinity\); choose"
-    ):
+    with rejects(None, "the embeddings are not finite", "NaN or infinity", "choose"):
         extract.pool(tokens, vectors * np.float32("nan"), "none")
 
 
 def test_layers():
     assert ExtractionSettings(layers="-1,-2,0").parse_layers(2) == [-1, -2, 0]
     for layers, message in (
-        ("-1,-3", "layer -3 does not exist; must be from -2 to 1"),
-        ("-1;-2", "must be comma-separated integers, such as -1,-2"),
+        ("-1,-3", Message(None, "layer -3 does not exist", "must be from -2 to 1")),
+        ("-1;-2", Message(None, "must be comma-separated integers", "such as -1,-2")),
     ):
-        with pytest.raises(InputError, match=f"`layers`={layers}: {message}"):
+        with raises_message(message, file=f"`layers`={layers}"):
             ExtractionSettings(layers=layers).parse_layers(2)
 
 
@@ -277,7 +275,7 @@ def test_npz_on_a_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(vector_files.tempfile, "TemporaryFile", lambda **_: FullDisk())
     path = str(tmp_path / "out.npz")
     with (
-        pytest.raises(OSError, match=rf"^{path}: cannot be written: No space left on device$"),
+        rejects(path, "cannot be written", "No space left on device", error=OSError),
         vector_files.FORMATS["npz"](path, [0], 2) as write,
     ):
         write(0, ["a"], np.ones([1, 1, 2], np.float32))
@@ -291,5 +289,5 @@ def test_standard_input_that_is_closed(monkeypatch):
         lambda: list(request_files.read_texts("-")),
         lambda: list(request_files.read("-", ["text"])),
     ):
-        with pytest.raises(InputError, match=r"^standard input is closed; set a file, or redir"):
+        with rejects(None, "standard input is closed", "set a file"):
             read()

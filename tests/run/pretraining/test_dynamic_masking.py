@@ -1,5 +1,7 @@
 """Masks sampled during training: their positions, replacements, and what they depend on."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -124,38 +126,55 @@ def test_random_numbers_are_splitmix64():
         ]
 
 
+@dataclasses.dataclass(frozen=True)
+class MaskingRules:
+    """Rules of masking.
+
+    Attributes:
+      lowest: int. Lowest ID of a token.
+      whole_words: bool. Whether complete words are masked.
+      probability: float. Fraction of the tokens that are masked.
+      most: int. Maximum number of masked tokens.
+    """
+
+    lowest: int
+    whole_words: bool
+    probability: float
+    most: int
+
+
 @pytest.mark.parametrize(
-    ("lowest", "whole_words", "probability", "most"),
+    "case",
     [
-        (4, False, 0.15, P),
-        (4, True, 0.3, 40),
-        (4, False, 1.0, 80),
-        (4, True, 0.01, 5),
-        (22, True, 0.15, 3),
-        (23, True, 0.15, 30),
+        MaskingRules(lowest=4, whole_words=False, probability=0.15, most=P),
+        MaskingRules(lowest=4, whole_words=True, probability=0.3, most=40),
+        MaskingRules(lowest=4, whole_words=False, probability=1.0, most=80),
+        MaskingRules(lowest=4, whole_words=True, probability=0.01, most=5),
+        MaskingRules(lowest=22, whole_words=True, probability=0.15, most=3),
+        MaskingRules(lowest=23, whole_words=True, probability=0.15, most=30),
     ],
 )
-def test_positions_are_those_of_the_record_maker(
-    monkeypatch, lowest, whole_words, probability, most
-):
+def test_positions_are_those_of_the_record_maker(monkeypatch, case):
     """The code that masks records samples the same positions, if words have the same order.
 
     The order is that of our random numbers. From `lowest` 22 on, words have so many tokens that few
     fit.
     """
-    pairs = make_pairs(500, S if lowest > 4 else LENGTHS, lowest=lowest)
+    pairs = make_pairs(500, S if case.lowest > 4 else LENGTHS, lowest=case.lowest)
     masked = mask(
         pairs,
-        masked_lm_prob=probability,
-        max_predictions_per_seq=most,
-        do_whole_word_mask=whole_words,
+        masked_lm_prob=case.probability,
+        max_predictions_per_seq=case.most,
+        do_whole_word_mask=case.whole_words,
     )
     draws = dynamic_masking._RandomNumbers(
         SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64)
     )
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
-    numbers = [masking.number_to_predict(length, probability, most) for length in range(S + 1)]
-    rules = arrays.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, np.arange(V), 0.8, 0.5)
+    numbers = [
+        masking.number_to_predict(length, case.probability, case.most) for length in range(S + 1)
+    ]
+    rules = arrays.Rules(S - 3, 0.1, False, numbers, case.whole_words, MASK, np.arange(V), 0.8, 0.5)
     monkeypatch.setattr(sampling, "random_fraction", lambda state: 0.0)  # [MASK] for all tokens.
     monkeypatch.setattr(sampling, "shuffle", order_words)
     for row, ids in enumerate(pairs["input_ids"]):

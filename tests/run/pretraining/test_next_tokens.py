@@ -6,10 +6,10 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from run.pretraining.inputs import add_next_tokens
-from run.pretraining.settings import check_config
+from run.pretraining.settings import check_objective
 from tests.encoders import make_encoder
+from tests.errors import Message, raises_message
 
 CONFIG = BertConfig(
     31,
@@ -83,23 +83,34 @@ def test_loss(rows, options):
         (
             {},
             "sentence_pairs",
-            "^`objective`=sentence_pairs: requires bidirectional attention, but attention is "
-            "causal in the BERT config; set `objective`=left_to_right, or use another config$",
+            Message(
+                "objective",
+                "requires bidirectional attention",
+                "causal in the BERT config",
+                "set `objective`=left_to_right",
+                "use another config",
+                value="sentence_pairs",
+            ),
         ),
         (
             {"attention": "bidirectional"},
             "left_to_right",
-            "^`objective`=left_to_right: requires causal attention; set "
-            '"attention": "causal" in the BERT config$',
+            Message(
+                "objective",
+                "requires causal attention",
+                'set "attention": "causal"',
+                "in the BERT config",
+                value="left_to_right",
+            ),
         ),
         (
             {"bilstm_head": True},
             "left_to_right",
-            "^bilstm_head is true in the BERT config, but only fine-tuned models",
+            Message(None, "bilstm_head is true", "only fine-tuned models"),
         ),
     ],
 )
 def test_configs_that_do_not_fit_the_objective(config, objective, message):
-    with pytest.raises(InputError, match=message):
-        check_config(BertConfig.from_dict(CONFIG.to_dict() | config), objective)
-    check_config(CONFIG, "left_to_right")
+    with raises_message(message):
+        check_objective(BertConfig.from_dict(CONFIG.to_dict() | config), objective)
+    check_objective(CONFIG, "left_to_right")

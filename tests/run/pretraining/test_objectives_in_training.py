@@ -17,6 +17,7 @@ from run.pretraining.settings import PretrainingSettings
 from run.training.settings import TrainingSettings
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 from tests.end_to_end.toy_files import assert_same_tensors
+from tests.errors import rejects
 
 pytestmark = pytest.mark.large
 
@@ -215,9 +216,7 @@ def test_packs_with_more_masks_than_fit(trained_folder, config):
     settings = make_settings(trained_folder, "sentence_order").replace_values(
         {"masked_lm_prob": 0.9, "output_dir": str(trained_folder / "too_many"), "config": config}
     )
-    with pytest.raises(
-        ValueError, match="more masked tokens for its sequences than `max_predictions_per_seq`"
-    ):
+    with rejects(None, "more masked tokens", "`max_predictions_per_seq`"):
         job.run(settings)
 
 

@@ -1,11 +1,10 @@
 """Settings of records and phases."""
 
-import re
-
 import pytest
 
 from run.pretraining.phases import get_phases
 from run.pretraining.settings import PretrainingSettings, TrainingSettings
+from tests.errors import Message, raises_message
 
 
 def settings_of(phases, input_file="a_{length}.tfrecord", **records):
@@ -39,16 +38,21 @@ def test_phases():
     [
         (
             "128:0.9,512:0.2",
-            "`phases`=128:0.9,512:0.2: the fractions must add up to 1, but add up to 1.1",
+            Message(
+                "phases", "fractions must add up to 1", "but add up to 1.1", value="128:0.9,512:0.2"
+            ),
         ),
-        ("128:x", "`phases`=128:x: is not a phase; must be LENGTH:FRACTION"),
-        ("128:0.5:1:2:3,64:0.5", "`phases`=128:0.5:1:2:3: is not a phase"),
-        ("128:1.5,64:-0.5", "`phases`=128:1.5: the fraction must be greater than 0 and at most 1"),
-        ("3:1", "`phases`=3:1: `max_seq_length`=3: must be at least 5"),
+        ("128:x", Message("phases", "is not a phase", "must be LENGTH:FRACTION", value="128:x")),
+        ("128:0.5:1:2:3,64:0.5", Message("phases", "is not a phase", value="128:0.5:1:2:3")),
+        (
+            "128:1.5,64:-0.5",
+            Message("phases", "greater than 0", "at most 1", value="128:1.5"),
+        ),
+        ("3:1", Message("phases", "`max_seq_length`=3", "must be at least 5", value="3:1")),
     ],
 )
 def test_phases_that_are_none(phases, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with raises_message(message):
         settings_of(phases)
 
 

@@ -10,9 +10,9 @@ from bert_tf.checkpoints import TokenizerFiles
 from bert_tf.cli.paths import RUN_SUFFIX
 from bert_tf.cli.run_state import CHANGEABLE
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from data_prep.reading import compute_digest
 from run.pretraining.settings import PretrainingSettings
+from tests.errors import Message, raises_message, rejects
 from tests.settings import resolved
 
 SPECIALS = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
@@ -149,28 +149,30 @@ def test_records_take_precedence_over_a_checkpoint(folder, capsys):
 def test_contradictions(folder, capsys):
     write_records("a.tfrecord")
     write_records("b.tfrecord", vocab_file="bert/vocab.txt")
-    with pytest.raises(InputError) as caught:
+    with rejects(
+        "vocab_file",
+        "differs from the vocabulary",
+        f"{folder}/vocab.txt (in a.tfrecord.run.json)",
+        "omit `vocab_file`",
+        "create the records again",
+        value="bert/vocab.txt",
+    ):
         resolve(capsys, vocab_file="bert/vocab.txt")
-    assert str(caught.value) == (
-        "`vocab_file`=bert/vocab.txt: differs from the vocabulary of the records, "
-        f"{folder}/vocab.txt (in a.tfrecord.run.json); omit `vocab_file`, or create the records "
-        "again"
-    )
-    with pytest.raises(InputError) as caught:
+    with rejects(
+        "input_file",
+        "a.tfrecord.run.json and b.tfrecord.run.json",
+        "different vocabularies",
+        value="a.tfrecord",
+    ):
         resolve(capsys, eval_input_file="b.tfrecord")
-    assert str(caught.value) == (
-        "`input_file`=a.tfrecord: the records of a.tfrecord.run.json and b.tfrecord.run.json were "
-        "created with different vocabularies"
-    )
 
 
 def test_dynamic_masking_requires_a_vocabulary(folder, capsys):
     (folder / "a.tfrecord").touch()
-    message = (
-        "`vocab_file` is required with `masking`=dynamic, "
-        "since neither a run.json of the records nor"
+    message = Message(
+        "vocab_file", "is required with `masking`=dynamic", "neither a run.json", "nor"
     )
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         resolve(capsys, masking="dynamic")
     assert (
         resolve(capsys, masking="dynamic", init_checkpoint="bert")[0].vocab_file == "bert/vocab.txt"

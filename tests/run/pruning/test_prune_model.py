@@ -48,7 +48,7 @@ def test_each_task(tmp_path, name, capsys):
     assert ("measuring importance: 100%" in capsys.readouterr().err) == has_bar
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
-    servable = checkpoint.load_servable(**resolve_checkpoint(str(tmp_path)).checkpoint_to_serve)
+    servable = checkpoint.load_servable(**resolve_checkpoint(str(tmp_path)).servable_options)
     metadata = servable.metadata
     assert metadata.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
@@ -76,7 +76,7 @@ def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
         for path in (tmp_path / "start", tmp_path)
     ]
     assert np.abs(factors[0] - factors[1]).max() > 1e-6
-    servable = checkpoint.load_servable(**resolve_checkpoint(str(tmp_path)).checkpoint_to_serve)
+    servable = checkpoint.load_servable(**resolve_checkpoint(str(tmp_path)).servable_options)
     assert servable.tokenizer.vocab_size == len(tokens)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bert_tf.errors import InputError
 from run.training import logs
+from tests.errors import Message, raises_message, rejects
 
 
 def test_a_log_drops_what_came_after_the_step_it_goes_on_from(tmp_path):
@@ -41,16 +41,18 @@ def test_of_several_workers_one_writes(tmp_path):
     [
         (
             b"step,loss\n1,many\n",
-            "is not a log of a run: could not convert string to float: 'many'; move the file",
+            Message(
+                None, "is not a log", "could not convert string to float", "'many'", "move the file"
+            ),
         ),
-        (b"loss\n0.5\n", "is not a log of a run: 'step'"),
-        (b"step,loss\n1,\xff\n", "which is not UTF-8"),
-        (b"step,loss\n1,2,3\n", "is not a log of a run"),
+        (b"loss\n0.5\n", Message(None, "is not a log", "'step'")),
+        (b"step,loss\n1,\xff\n", Message(None, "which is not UTF-8")),
+        (b"step,loss\n1,2,3\n", Message(None, "is not a log")),
     ],
 )
 def test_a_log_that_is_damaged(tmp_path, content, message):
     (tmp_path / "log.csv").write_bytes(content)
-    with pytest.raises(InputError, match=f"log.csv: .*{message}"):
+    with raises_message(message, file=tmp_path / "log.csv"):
         logs.Log(str(tmp_path), "log.csv", 5)
     assert (tmp_path / "log.csv").read_bytes() == content
 
@@ -60,5 +62,5 @@ def test_a_full_disk_is_named(tmp_path):
     log.add(1, {"loss": 0.5})
     (tmp_path / "log.csv").unlink()
     (tmp_path / "log.csv").symlink_to("/dev/full")
-    with pytest.raises(OSError, match=r"log\.csv: cannot be written: No space left on device"):
+    with rejects("log.csv", "cannot be written", "No space left on device", error=OSError):
         log.add(2, {"loss": 0.25})

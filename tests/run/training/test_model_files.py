@@ -2,8 +2,8 @@ import pytest
 
 from bert_tf.checkpoints import TokenizerFiles
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
 from run.training import model_files
+from tests.errors import Message, raises_message, rejects
 
 CONFIG = BertConfig(11, 6, 2, 3, 7)
 
@@ -18,14 +18,14 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     model_files.save_run_files(folder, CONFIG, second)  # no checkpoint there: nothing to spoil
     (tmp_path / "run" / "checkpoint").touch()
     model_files.check_run_files(folder, CONFIG, second)
-    with pytest.raises(
-        ValueError, match=r"=.*first\.txt: differs from the vocabulary of the run in `output_dir`"
-    ):
+    with rejects(None, "first.txt", "differs from the vocabulary", "run in `output_dir`"):
         model_files.check_run_files(folder, CONFIG, first)
-    with pytest.raises(
-        ValueError,
-        match="contains a run of another model, with vocab_size 11, but "
-        "`bert_config_file` has 12; choose another directory",
+    with rejects(
+        None,
+        "contains a run of another model",
+        "vocab_size 11",
+        "`bert_config_file` has 12",
+        "choose another directory",
     ):
         model_files.check_run_files(folder, BertConfig(12, 6, 2, 3, 7), second)
     assert (tmp_path / "run" / "vocab.txt").read_text() == "second.txt"
@@ -36,14 +36,27 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     [
         (
             ["bert_model.ckpt.index", "bert_config.json"],
-            "contains a model, bert_model.ckpt.index, that is not from a run",
+            Message(None, "contains a model", "bert_model.ckpt.index", "not from a run"),
         ),
-        (["config.json", "model.safetensors"], "contains a model, model.safetensors, that"),
-        (["checkpoint", "best.json"], "contains a model, checkpoint, that"),  # the best/ of a run
+        (
+            ["config.json", "model.safetensors"],
+            Message(None, "contains a model, model.safetensors, that"),
+        ),
+        # The best/ of a run.
+        (
+            ["checkpoint", "best.json"],
+            Message(None, "contains a model, checkpoint, that"),
+        ),
         # These are files of a pruned model.
-        (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),
-        (["bert_config.json"], "would overwrite another bert_config.json; choose another"),
-        (["vocab.txt"], "would overwrite another vocab.txt"),
+        (
+            ["run.json", "bert_model.ckpt.index"],
+            Message(None, "contains a model, bert_model.ckpt.index"),
+        ),
+        (
+            ["bert_config.json"],
+            Message(None, "would overwrite another bert_config.json", "choose another"),
+        ),
+        (["vocab.txt"], Message(None, "would overwrite another vocab.txt")),
         # The run was killed at its first checkpoint.
         (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),
         (["run.json", "checkpoint", "bert_config.json", "ckpt-5.index"], None),
@@ -62,7 +75,7 @@ def test_training_in_a_folder_that_holds_something(tmp_path, names, message):
     if message is None:
         model_files.check_directory(str(folder), CONFIG, TokenizerFiles(str(vocabulary), False))
         return
-    with pytest.raises(InputError, match=f"^`output_dir`={folder}: {message}"):
+    with raises_message(message, file=f"`output_dir`={folder}"):
         model_files.check_directory(str(folder), CONFIG, TokenizerFiles(str(vocabulary), False))
     assert {path.name: path.read_text() for path in folder.iterdir()} == dict.fromkeys(
         names, "ours"

@@ -11,12 +11,13 @@ from bert_tf.checkpoints import FORMATS, ModelDirectory, huggingface, model_tens
 from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.techniques.compression.importance import importance, normalize
+from bert_tf.techniques.compression.importance import importance, normalize_importances
 from bert_tf.techniques.compression.pruning import most_important, prune
 from bert_tf.techniques.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.techniques.masks import apply_masks
 from bert_tf.variables import EMBEDDING_PROJECTION, WORD_EMBEDDINGS
 from tests.encoders import load_all, make_encoder, make_features
+from tests.errors import Message, raises_message
 from tests.gradients import compute_gradients
 
 CONFIG = BertConfig(
@@ -79,7 +80,7 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
     assert config.layer_sizes == [(2, 3), (1, 10), (4, 1)]
 
 
-def measure_slopes(encoder, compute, *, kind, layer, number, size, step=1e-2):
+def measure_slopes(encoder, compute, *, part, layer, number, size, step=1e-2):
     """Returns the derivative of compute(), [B], by one element of a mask.
 
     It is computed from finite differences.
@@ -88,7 +89,7 @@ def measure_slopes(encoder, compute, *, kind, layer, number, size, step=1e-2):
     values = []
     for sign in (1, -1):
         mask[layer, number] = 1 + sign * step
-        with apply_masks(encoder, **{kind: [tf.constant(row) for row in mask]}):
+        with apply_masks(encoder, **{part: [tf.constant(row) for row in mask]}):
             values.append(compute().numpy())
     return (values[0] - values[1]) / (2 * step)
 
@@ -108,12 +109,12 @@ def test_importance_is_the_mean_absolute_derivative_over_examples(model, feature
             labels=LABELS, logits=model(features)["logits"]
         )
 
-    for kind, values, size, number in (("heads", heads, 4, 2), ("neurons", neurons, 10, 7)):
+    for part, values, size, number in (("heads", heads, 4, 2), ("neurons", neurons, 10, 7)):
         slopes = np.abs(
-            measure_slopes(model.encoder, compute, kind=kind, layer=1, number=number, size=size)
+            measure_slopes(model.encoder, compute, part=part, layer=1, number=number, size=size)
         )
         np.testing.assert_allclose(values[1][number], (slopes.sum() + slopes[0]) / 4, rtol=2e-2)
-    for values in normalize([*heads, *neurons]):
+    for values in normalize_importances([*heads, *neurons]):
         np.testing.assert_allclose(np.linalg.norm(values), 1)
 
 
@@ -129,7 +130,7 @@ def test_importance_for_examples_of_several_texts():
     slopes = measure_slopes(
         model.encoder,
         lambda: tf.reduce_mean(model(batch)["logits"], axis=1),
-        kind="heads",
+        part="heads",
         layer=0,
         number=3,
         size=4,
@@ -199,17 +200,20 @@ def test_the_factorization_is_the_best_of_its_rank():
 @pytest.mark.parametrize(
     ("config", "size", "message"),
     [
-        (CONFIG, 12, "`embedding_size`=12: must be at least 1 and less than hidden_size, 12"),
+        (
+            CONFIG,
+            12,
+            Message("embedding_size", "must be at least 1", "less than hidden_size, 12", value=12),
+        ),
         (
             SHARED,
             3,
-            "`embedding_size`=3: "
-            "the word embeddings of the model are already factorized, to size 5",
+            Message("embedding_size", "already factorized", "size 5", value=3),
         ),
     ],
 )
 def test_rejected_sizes(config, size, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         factorize({}, config, size)
 
 

@@ -23,18 +23,36 @@ from tests.data_prep.pretraining.instances.toy_corpora import MASK, VOCABULARY, 
 from tests.errors import rejects
 
 
+@dataclasses.dataclass(frozen=True)
+class NumMasks:
+    """Number of masked tokens of a sequence.
+
+    Attributes:
+      length: int. Number of tokens of the sequence.
+      probability: float. Fraction of the tokens that are masked.
+      most: int. Maximum number of masked tokens.
+      expected: int. Number of masked tokens.
+    """
+
+    length: int
+    probability: float
+    most: int
+    expected: int
+
+
 @pytest.mark.parametrize(
-    ("length", "probability", "most", "expected"),
+    "case",
     [
-        (128, 0.15, 20, 19),  # 19.2
-        (128, 0.15, 18, 18),
-        (3, 0.15, 20, 1),  # 0.45, but at least one
-        (10, 0.25, 20, 2),
-        (14, 0.25, 20, 4),  # 2.5 and 3.5 become the even number, as Python rounds
+        NumMasks(length=128, probability=0.15, most=20, expected=19),  # 19.2
+        NumMasks(length=128, probability=0.15, most=18, expected=18),
+        NumMasks(length=3, probability=0.15, most=20, expected=1),  # 0.45, but at least one
+        NumMasks(length=10, probability=0.25, most=20, expected=2),
+        # 2.5 and 3.5 become the even number, as Python rounds.
+        NumMasks(length=14, probability=0.25, most=20, expected=4),
     ],
 )
-def test_number_to_predict(length, probability, most, expected):
-    assert masking.number_to_predict(length, probability, most) == expected
+def test_number_to_predict(case):
+    assert masking.number_to_predict(case.length, case.probability, case.most) == case.expected
 
 
 @pytest.mark.parametrize(
@@ -82,7 +100,7 @@ def test_the_default_rule_is_exactly_the_original():
     "settings_class", [InstanceSettings, functools.partial(PretrainingSettings, masking="dynamic")]
 )
 def test_fractions_of_more_than_one(settings_class):
-    with rejects("mask_fraction", "must be at most 1 together with `random_fraction`=0", value=0.7):
+    with rejects("mask_fraction", "must be at most 1 together", "`random_fraction`=0", value=0.7):
         settings_class(mask_fraction=0.7, random_fraction=0.31)
 
 

@@ -1,5 +1,6 @@
 """Conversion of scores to answers; prediction files match the original BERT."""
 
+import dataclasses
 import gzip
 import json
 from typing import NamedTuple
@@ -7,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate, get_final_text
 from tests.conftest import REFERENCE
+from tests.errors import rejects
 
 # The values of max_seq_length, doc_stride, and max_query_length for each reference file.
 LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}
@@ -101,9 +102,7 @@ def test_all_scores_give_answers(questions, kind, tmp_path):
     predictions = answers.choose(0.5)
     # The scores of no answer, which JSON does not support.
     if is_v2 and kind in ("infinite", "not a number"):
-        with pytest.raises(
-            InputError, match=r"nbest_predictions\.json: cannot contain NaN or infinity; the model"
-        ):
+        with rejects("nbest_predictions.json", "cannot contain NaN or infinity", "the model"):
             squad.write_answers(answers, tmp_path, 0.5)
     else:
         squad.write_answers(answers, tmp_path, 0.5)
@@ -223,9 +222,7 @@ def test_questions_without_windows():
 
 
 def test_scores_for_another_number_of_windows():
-    with pytest.raises(
-        InputError, match="3 rows of start logits and 2 of end logits do not match 0 features"
-    ):
+    with rejects(None, "3 rows of start logits", "2 of end logits", "do not match 0 features"):
         squad.predict_answers(
             [],
             [],
@@ -238,28 +235,59 @@ def test_scores_for_another_number_of_windows():
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class FinalText:
+    """Tokens of an answer, and the text that they stand for.
+
+    Attributes:
+      tokens: List of str. Tokens of the answer.
+      original: str. The words of the context with these tokens.
+      casing: Tuple of bool. Values of do_lower_case with the same result.
+      expected: str. Text of the answer.
+    """
+
+    tokens: list
+    original: str
+    casing: tuple
+    expected: str
+
+
 @pytest.mark.parametrize(
-    ("tokens", "original", "casing", "expected"),
+    "case",
     [
-        (["1895"], "(1895-1943).", (True,), "1895"),
-        (["steve", "smith"], "Steve Smith's", (True,), "Steve Smith"),
-        (["caf", "##e"], '"Café",', (True,), "Café"),
-        (["Caf", "##é"], '"Café",', (False,), "Café"),
-        (["caf", "##e"], '"Café",', (False,), '"Café",'),  # not found
-        (["[UNK]", "b"], "ж b.", (True,), "ж b."),
-        (["一"], "二一三", (True,), "一"),
-        (
-            ["i"],
-            "İ.",
-            (True,),
-            "İ",
-        ),  # lowercase adds a character, an accent, which is removed again
-        (["a"], "a\u200b.", (True,), "a\u200b."),  # a character is removed, so the lengths differ
-        (["##a"], "xa", (True,), "a"),
-        (["##"], "xa", (True,), "xa"),
-        (["größe"], '"GRÖSSE", die Größe.', (True, False), "Größe"),
-        (["größe"], "Größe.", (True,), "Größe."),  # not found: the words have no accents
+        FinalText(tokens=["1895"], original="(1895-1943).", casing=(True,), expected="1895"),
+        FinalText(
+            tokens=["steve", "smith"],
+            original="Steve Smith's",
+            casing=(True,),
+            expected="Steve Smith",
+        ),
+        FinalText(tokens=["caf", "##e"], original='"Café",', casing=(True,), expected="Café"),
+        FinalText(tokens=["Caf", "##é"], original='"Café",', casing=(False,), expected="Café"),
+        # Not found.
+        FinalText(tokens=["caf", "##e"], original='"Café",', casing=(False,), expected='"Café",'),
+        FinalText(tokens=["[UNK]", "b"], original="ж b.", casing=(True,), expected="ж b."),
+        FinalText(tokens=["一"], original="二一三", casing=(True,), expected="一"),
+        # Lowercase adds a character, an accent, which is removed again.
+        FinalText(
+            tokens=["i"],
+            original="İ.",
+            casing=(True,),
+            expected="İ",
+        ),
+        # A character is removed, so the lengths differ.
+        FinalText(tokens=["a"], original="a\u200b.", casing=(True,), expected="a\u200b."),
+        FinalText(tokens=["##a"], original="xa", casing=(True,), expected="a"),
+        FinalText(tokens=["##"], original="xa", casing=(True,), expected="xa"),
+        FinalText(
+            tokens=["größe"],
+            original='"GRÖSSE", die Größe.',
+            casing=(True, False),
+            expected="Größe",
+        ),
+        # Not found: the words have no accents.
+        FinalText(tokens=["größe"], original="Größe.", casing=(True,), expected="Größe."),
     ],
 )
-def test_final_texts_by_hand(tokens, original, casing, expected):
-    assert get_final_text(tokens, original, *casing) == expected
+def test_final_texts_by_hand(case):
+    assert get_final_text(case.tokens, case.original, *case.casing) == case.expected

@@ -1,6 +1,7 @@
 """SQuAD files, and the division of contexts into windows; features match the original BERT."""
 
 import collections
+import dataclasses
 import gzip
 import json
 
@@ -8,11 +9,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.squad import features as squad_features
 from tests.conftest import REFERENCE
+from tests.errors import Message, raises_message, rejects
 
 # The values of max_seq_length, doc_stride, and max_query_length for each reference file.
 LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}
@@ -74,9 +75,9 @@ def test_features_match_the_original_bert(version, split, tmp_path, reference_to
             np.testing.assert_array_equal(values.squeeze(), expected[name], err_msg=name)
 
     path = str(tmp_path / "windows.tf_record")
-    assert squad.write_records(path, iter(features), LENGTHS[version][0], is_training) == len(
-        features
-    )
+    assert squad.write_window_records(
+        path, iter(features), LENGTHS[version][0], is_training
+    ) == len(features)
     serialized = next(iter(tf.data.TFRecordDataset(path).batch(1000)))
     parsed = records.parse(serialized, squad.record_features(LENGTHS[version][0], is_training))
     assert set(parsed) == set(arrays)
@@ -108,32 +109,55 @@ def test_windows_by_hand(tokenizer):
     assert (first.start_position, first.end_position) == (None, None)
 
 
+@dataclasses.dataclass(frozen=True)
+class TrainingAnswer:
+    """An answer, and the tokens that training uses.
+
+    Attributes:
+      context: str. Context of the question.
+      text: str. Text of the answer.
+      start: int. Offset of the answer in the context.
+      expected: List of str. Tokens of the answer, or None if it is not found.
+    """
+
+    context: str
+    text: str
+    start: int
+    expected: list | None
+
+
 @pytest.mark.parametrize(
-    ("context", "text", "start", "expected"),
+    "case",
     [
-        ("a (1895-1943). b", "1895", 3, ["1895"]),  # only the tokens of the answer
-        ("a (1895-1943). b", "1895-1943", 3, ["1895", "-", "1943"]),
-        ("a be c", "e", 3, ["b", "##e"]),  # not a token: the complete word
-        ("a b\tc", "b  c", 2, ["b", "c"]),  # white space does not count
-        ("a b\tc", "b c\u00a0a", 2, None),
-        ("a b c", "c", 2, None),  # at another position
-        ("a b c", "", 2, None),
-        ("a b c", "c a", 4, None),  # ends after the context
-        ("a b c", "b", -3, None),
+        # Only the tokens of the answer.
+        TrainingAnswer(context="a (1895-1943). b", text="1895", start=3, expected=["1895"]),
+        TrainingAnswer(
+            context="a (1895-1943). b", text="1895-1943", start=3, expected=["1895", "-", "1943"]
+        ),
+        # Not a token: the complete word.
+        TrainingAnswer(context="a be c", text="e", start=3, expected=["b", "##e"]),
+        # White space does not count.
+        TrainingAnswer(context="a b\tc", text="b  c", start=2, expected=["b", "c"]),
+        TrainingAnswer(context="a b\tc", text="b c\u00a0a", start=2, expected=None),
+        TrainingAnswer(context="a b c", text="c", start=2, expected=None),  # at another position
+        TrainingAnswer(context="a b c", text="", start=2, expected=None),
+        # Ends after the context.
+        TrainingAnswer(context="a b c", text="c a", start=4, expected=None),
+        TrainingAnswer(context="a b c", text="b", start=-3, expected=None),
     ],
 )
-def test_answers_in_training(tokenizer, write, context, text, start, expected):
-    context += " d"
+def test_answers_in_training(tokenizer, write, case):
+    whole = f"{case.context} d"
     path = write(
         "squad.json",
-        paragraph(context, answered("1", text, start), answered("1", "d", len(context) - 1)),
+        paragraph(whole, answered("1", case.text, case.start), answered("1", "d", len(whole) - 1)),
     )
     counts = collections.Counter()
     examples = squad.read_examples(path, True, False, counts)
-    assert counts["not_found"] == (expected is None)
-    if expected:
+    assert counts["not_found"] == (case.expected is None)
+    if case.expected:
         feature, _ = make_features(examples, tokenizer, max_seq_length=40, is_training=True)
-        assert feature.tokens[feature.start_position : feature.end_position + 1] == expected
+        assert feature.tokens[feature.start_position : feature.end_position + 1] == case.expected
 
 
 def test_positions_of_missing_answers(tokenizer, write):
@@ -199,61 +223,70 @@ def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
 @pytest.mark.parametrize(
     ("content", "flags", "message"),
     [
-        ("{", (False, False), "squad.json: is not JSON: Expecting property name"),
-        ([], (False, False), "squad.json: requires 'data', a list, as in SQuAD files"),
+        ("{", (False, False), Message("squad.json", "is not JSON", "Expecting property name")),
+        ([], (False, False), Message("squad.json", "requires 'data'", "a list", "SQuAD files")),
         (
             {"data": [{"paragraphs": 3}]},
             (False, False),
-            r"data\[0\]: requires 'paragraphs', a list",
+            Message(None, "data[0]", "requires 'paragraphs', a list"),
         ),
-        ({"data": []}, (False, False), "squad.json: contains no questions"),
+        ({"data": []}, (False, False), Message("squad.json", "contains no questions")),
         (
             [{"question": "a"}],
             (False, False),
-            r"data\[0\].paragraphs\[0\].qas\[0\]: requires 'id', a string",
+            Message(None, "data[0].paragraphs[0].qas[0]", "requires 'id', a string"),
         ),
         (
             [{"id": "1", "question": None}],
             (False, False),
-            r"qas\[0\]: requires 'question', a string",
+            Message(None, "qas[0]", "requires 'question', a string"),
         ),
         (
             [question("1"), 5],
             (False, False),
-            r"qas\[1\]: must be an object with the keys id and question",
+            Message(None, "qas[1]", "must be an object", "keys id and question"),
         ),
         (
             [question("1"), question("1")],
             (False, False),
-            "two questions have the ID '1'; IDs must be unique",
+            Message(None, "two questions have the ID '1'", "IDs must be unique"),
         ),
         (
             [question("1", answers=[{}])],
             (False, False),
-            r"qas\[0\].answers\[0\]: requires 'text', a string",
+            Message(None, "qas[0].answers[0]", "requires 'text', a string"),
         ),
         (
             [question("1", answers=[{"text": "a"}])],
             (True, False),
-            r"answers\[0\]: requires 'answer_start', an integer",
+            Message(None, "answers[0]", "requires 'answer_start', an integer"),
         ),
         (
             [answered("1", "a", 0), question("2", answers=[])],
             (True, False),
-            r"qas\[1\]: has 0 answers, but training requires exactly 1 per question; "
-            r".*`version_2_with_negative`",
+            Message(
+                None,
+                "qas[1]",
+                "has 0 answers",
+                "training requires exactly 1 per",
+                "`version_2_with_negative`",
+            ),
         ),
         (
             [question("1", answers=[{"text": "a"}, {"text": "b"}])],
             (True, False),
-            r"qas\[0\]: has 2 answers, but training requires exactly 1 per question$",
+            Message(None, "qas[0]", "has 2 answers", "training requires exactly 1 per"),
         ),
         (
             [answered("1", "a", 0)],
             (True, True),
-            "has no 'is_impossible', so it is not in SQuAD 2.0 format",
+            Message(None, "has no 'is_impossible'", "not in SQuAD 2.0 format"),
         ),
-        ([answered("1", "c", 0)], (True, False), "none of its 1 answers is at its answer_start"),
+        (
+            [answered("1", "c", 0)],
+            (True, False),
+            Message(None, "none of its 1 answers", "at its answer_start"),
+        ),
     ],
 )
 def test_invalid_files(write, content, flags, message):
@@ -261,7 +294,7 @@ def test_invalid_files(write, content, flags, message):
         "squad.json",
         paragraph("a b", *content) if content and isinstance(content, list) else content,
     )
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         squad.read_examples(path, *flags)
 
 
@@ -270,13 +303,19 @@ def test_invalid_files(write, content, flags, message):
     [
         (
             (12, 4, 9),
-            r"`max_seq_length`=12: must be greater than `max_query_length` \+ 3, which is 12",
+            Message(
+                "max_seq_length",
+                "must be greater than",
+                "`max_query_length` + 3",
+                "which is 12",
+                value=12,
+            ),
         ),
-        ((13, 0, 9), "`doc_stride`=0: must be at least 1"),
+        ((13, 0, 9), Message("doc_stride", "must be at least 1", value=0)),
     ],
 )
 def test_invalid_lengths(lengths, message):
-    with pytest.raises(InputError, match=message):
+    with raises_message(message):
         squad.check_lengths(*lengths)
     squad.check_lengths(13, 1, 9)
 
@@ -312,7 +351,7 @@ def test_a_row_per_question(write):
         assert (first.orig_answer_text, first.start_position, first.end_position) == ("b c", 1, 2)
         assert second.is_impossible
     path = write("rows.json", json.dumps({**lines[0], "answers": ["b c"]}))
-    with pytest.raises(InputError, match=r"rows\.json:1: answers is \['b c'\]; must be an object"):
+    with rejects("rows.json:1", "answers is ['b c']", "must be an object of lists"):
         squad.read_examples(path, True, False)
 
 

@@ -11,7 +11,9 @@ def test_scores_by_hand():
     # Of label 1, there are 2 true positives, 1 false negative, and 1 false positive.
     labels = np.array([1, 0, 1, 1, 0])
     predictions = np.array([1, 1, 0, 1, 0])
-    scores = glue_scores.score(("accuracy", "f1", "matthews_corrcoef"), labels, predictions)
+    scores = glue_scores.score_predictions(
+        ("accuracy", "f1", "matthews_corrcoef"), labels, predictions
+    )
     assert scores["eval_accuracy"] == pytest.approx(3 / 5)
     assert scores["eval_f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
     assert scores["eval_matthews_corrcoef"] == pytest.approx((2 * 1 - 1 * 1) / 6)
@@ -20,7 +22,7 @@ def test_scores_by_hand():
 def test_f1_of_several_labels_by_hand():
     labels = np.array([[1, 0], [1, 0], [1, 1]])
     predictions = np.array([[1, 0], [0, 0], [1, 0]])
-    scores = glue_scores.score(("macro_f1", "micro_f1"), labels, predictions)
+    scores = glue_scores.score_predictions(("macro_f1", "micro_f1"), labels, predictions)
     assert scores["eval_macro_f1"] == pytest.approx((2 * 2 / (2 * 2 + 1) + 0) / 2)
     assert scores["eval_micro_f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
 
@@ -28,10 +30,10 @@ def test_f1_of_several_labels_by_hand():
 def test_f1_of_label_1_and_a_constant_prediction():
     labels = np.array([0, 2, 2, 1, 0, 4, 1])
     predictions = np.array([0, 2, 1, 1, 4, 0, 2])
-    assert glue_scores.score(("f1",), labels, predictions) == {
+    assert glue_scores.score_predictions(("f1",), labels, predictions) == {
         "eval_f1": pytest.approx(2 * 1 / (2 * 1 + 1 + 1))
     }
-    constant = glue_scores.score(
+    constant = glue_scores.score_predictions(
         ("f1", "macro_f1", "matthews_corrcoef"), np.array([1, 0, 0]), np.array([0, 0, 0])
     )
     assert constant == {
@@ -42,13 +44,13 @@ def test_f1_of_label_1_and_a_constant_prediction():
 
 
 def test_correlations():
-    scores = glue_scores.score(
+    scores = glue_scores.score_predictions(
         ("pearson", "spearman"), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
     )
     assert scores["eval_spearman"] == pytest.approx(1)
     assert scores["eval_pearson"] == pytest.approx(np.corrcoef([1, 2, 3], [1, 2, 9])[0, 1])
     for predictions in ([2.0, 2.0, 2.0], [2.0]):  # They have no variance.
-        scores = glue_scores.score(
+        scores = glue_scores.score_predictions(
             ("pearson", "spearman"), np.arange(len(predictions)), np.array(predictions)
         )
         assert scores == {"eval_pearson": 0, "eval_spearman": 0}

@@ -6,7 +6,6 @@ import types
 import numpy as np
 import pytest
 
-from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
@@ -15,6 +14,7 @@ from run.finetuning.tasks import span_labeler
 from run.finetuning.tasks.span_labeler import SpanLabelerTask
 from run.training.host_batches import WHOLE, HostShare
 from run.training.padding import Padding
+from tests.errors import rejects
 
 LENGTH = 11
 BATCH_SIZE = 2
@@ -35,7 +35,7 @@ def make_answers(texts, null_odds=None):
 
 def test_scores_of_squad_1():
     examples = [example("1", "the red fox", "fox"), example("2", "b c"), example("3", "d e f g")]
-    scores = squad_scores.score(
+    scores = squad_scores.score_answers(
         examples, make_answers({"1": "A red fox!", "2": "x", "3": "d e"}), 0.0
     )
     # Articles and punctuation are ignored. "d e" has precision 1 and recall 1/2.
@@ -54,7 +54,7 @@ def test_scores_of_squad_2_and_the_best_threshold():
         {"1": "b", "2": "x", "3": "c", "4": "y", "5": ""},
         {"1": -3.0, "2": 4.0, "3": 2.0, "4": -1.0, "5": CERTAINLY_NULL},
     )
-    scores = squad_scores.score(examples, answers, 0.0)
+    scores = squad_scores.score_answers(examples, answers, 0.0)
     # 1 is correct, 2 is correctly unanswered, 3 and 5 are incorrectly unanswered, 4 is incorrectly
     # answered.
     assert {name: scores[name] for name in scores if "best" not in name} == pytest.approx(
@@ -70,7 +70,7 @@ def test_scores_of_squad_2_and_the_best_threshold():
     # At -3, 1, 2, and 4 are exact; at larger thresholds, fewer. F1 at 2 counts 1, 2, and 2/3 of 3.
     assert (scores["best_exact"], scores["best_exact_thresh"]) == (60, -3)
     assert (scores["best_f1"], scores["best_f1_thresh"]) == (60, -3)
-    at_best = squad_scores.score(examples, answers, scores["best_f1_thresh"])
+    at_best = squad_scores.score_answers(examples, answers, scores["best_f1_thresh"])
     assert at_best["f1"] == scores["best_f1"]
 
 
@@ -84,7 +84,7 @@ def test_the_best_threshold_can_reject_all_answers():
 
 def test_scores_of_korquad():
     examples = [example("1", "1989년 2월 15일"), example("2", "〈대전〉시", "서울")]
-    scores = squad_scores.score(
+    scores = squad_scores.score_answers(
         examples, make_answers({"1": "1989년 2월", "2": "'서울'!"}), 0.0, "korquad"
     )
     # All 7 characters are among the 10 of the correct answer: F1 is 2 * 7 / 17.
@@ -93,10 +93,10 @@ def test_scores_of_korquad():
 
 def test_questions_without_answers_cannot_be_scored():
     for question, is_v2, hint in (
-        (example("1", "b"), False, r" \(SQuAD 2.0 requires `version_2_with_negative`\)"),
-        (squad.Example("1", "q", "c"), True, "$"),
+        (example("1", "b"), False, ("SQuAD 2.0 requires `version_2_with_negative`",)),
+        (squad.Example("1", "q", "c"), True, ()),
     ):
-        with pytest.raises(InputError, match=f"1 of 2 questions have no reference answers{hint}"):
+        with rejects(None, "1 of 2 questions", "no reference answers", *hint):
             squad_scores.check_answers([question, example("2")], is_v2)
 
 
@@ -122,7 +122,7 @@ def record_file(tmp_path_factory):
 
 
 def batches(record_file, num_batches, first_step=0, seed=3, padding=Padding.REMOVED, share=WHOLE):
-    data = span_labeler.training_batches(
+    data = span_labeler.record_batches(
         record_file,
         FEATURES,
         NUM_RECORDS,

@@ -48,7 +48,7 @@ def test_all_files_are_read_before_texts_are_tokenized(name, settings, tmp_path,
         FineTuningSettings(
             do_train=True,
             do_eval=True,
-            task=DATA[name].settings_class(**settings),
+            task_settings=DATA[name].settings_class(**settings),
         ),
         None,
     )

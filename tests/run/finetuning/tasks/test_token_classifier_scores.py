@@ -29,7 +29,7 @@ def make_task(tmp_path, reference):
             do_eval=split == "dev",
             do_predict=split == "test",
             tokenizer=TokenizerSettings(max_seq_length=9),
-            task=token_classifier.TokenClassifierSettings(
+            task_settings=token_classifier.TokenClassifierSettings(
                 **{f"{split}_file": str(tmp_path / name), **settings}
             ),
         )
@@ -121,7 +121,7 @@ def test_a_model_is_required():
     settings = FineTuningSettings(
         training=TrainingSettings(output_dir="out"),
         do_eval=True,
-        task=token_classifier.TokenClassifierSettings(dev_file="dev.txt"),
+        task_settings=token_classifier.TokenClassifierSettings(dev_file="dev.txt"),
     )
     with rejects("output_dir", "no tagger", "train first, or set `init", value="out"):
         TokenClassifierTask.open(settings, None).read(None, Padding.STATIC)

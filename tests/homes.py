@@ -1,0 +1,134 @@
+"""Finds constants, literals, functions, and axis letters with more than one home.
+
+See `tests.words`, which lists the uses, and the glossary in CONTRIBUTING.md.
+"""
+
+import ast
+import collections
+import re
+from typing import NamedTuple
+
+PRODUCT = ("bert_tf/", "data_prep/", "run/")
+# Literal -> the file that gives it a name, which others import.
+LITERALS = {
+    "vocab.txt": "bert_tf/tokenization/vocabulary.py",
+    "bert_config.json": "bert_tf/checkpoints/original.py",
+    "assets.extra": "bert_tf/checkpoints/saved_models.py",
+    "eval_results.txt": "run/training/results.py",
+    "run.json": "bert_tf/checkpoints/training_run.py",
+    ("input_ids", "input_mask", "segment_ids"): "bert_tf/features.py",
+}
+# Functions that several modules define: others call them with the name of their module, or as one
+# of the functions by kind or format.
+PROTOCOLS = {
+    "answer": "each kind of task answers in NumPy",
+    "embed": "graph.py and pooling.py compute the same",
+    "main": "scripts",
+    "open_model": "each other runtime opens its files",
+    "read": "reads the subject of its module",
+    "run": "the job of a module of jobs",
+    "write": "writes the subject of its module",
+}
+# Constants with equal names and values in several modules, which are independent.
+INDEPENDENT = {
+    "ALL": "a row of two tables",
+    "BATCH_SIZES": "of exports, and of measurements",
+    "INSTALL": "each optional package has its own",
+    "LEAST_PROBABILITY": "one is about decoding, and one about entropy",
+    "MIX": "a row of two tables",
+    "PRESET_TASK_NAME": "KerasHub's file, which has the name of this project's",
+    "ROWS_AT_A_TIME": "memory of different computations",
+    "SEED": "of different random numbers",
+    "SHUFFLE_RECORDS": "memory of different records",
+}
+_LEGEND = re.compile(r"[Ll]egend: (.*?)\.(?:\s|$)", re.DOTALL)
+_TABLE_ROW = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
+
+
+class Home(NamedTuple):
+    """A definition at the top of a module."""
+
+    name: str
+    value: str  # Code of a constant's value, or of a function's arguments.
+    path: str
+    line: int
+
+
+def find_literals(tree, path):
+    """Yields (use, line) of the literals that another file has a name for."""
+    if not path.startswith(PRODUCT):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            value = node.value
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+            value = tuple(getattr(element, "value", None) for element in node.elts)[:3]
+        else:
+            continue
+        if LITERALS.get(value, path) != path:
+            yield "literal", node.lineno
+
+
+def find_homes(tree, path):
+    """Returns the Homes of constants and of functions in the product: dict of use to list."""
+    homes = {"constant": [], "function": []}
+    if not path.startswith(PRODUCT):
+        return homes
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            homes["function"].append(Home(node.name, ast.unparse(node.args), path, node.lineno))
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if re.fullmatch(r"[A-Z][A-Z_]+", name) and _is_literal(node.value):
+                value = ast.unparse(node.value)
+                homes["constant"].append(Home(name, value, path, node.lineno))
+    return homes
+
+
+def _is_literal(node):
+    """Returns whether a value is a literal text, number, or container of these."""
+    try:
+        return ast.literal_eval(node) is not None
+    except ValueError:
+        return False
+
+
+def find_second_homes(homes):
+    """Yields (use, Home) of the definitions after the first one of a name in another module.
+
+    Constants are the same if their values are equal. Functions are not the same if their arguments
+    differ: each has to become one of them, or get another name.
+
+    Args:
+      homes: Dict of use to list of Home, in the order of paths.
+    """
+    constants = collections.defaultdict(list)
+    for home in homes["constant"]:
+        constants[home.name, home.value].append(home)
+    for (name, _), found in constants.items():
+        if name not in INDEPENDENT:
+            yield from (("constant", home) for home in found[1:])
+    functions = collections.defaultdict(list)
+    for home in homes["function"]:
+        functions[home.name].append(home)
+    for name, found in functions.items():
+        if name not in PROTOCOLS and len({home.value for home in found}) > 1:
+            others = [home for home in found if home.path != found[0].path]
+            yield from (("function", home) for home in others)
+
+
+def read_axes(text):
+    """Reads the table of axis letters in CONTRIBUTING.md: dict of letters to their meaning."""
+    _, found, section = text.partition("\n## Axis letters\n")
+    return dict(_TABLE_ROW.findall(section.partition("\n## ")[0])) if found else {}
+
+
+def find_axes(tree, path, axes):
+    """Yields (use, line) for each letter of a legend with another meaning than in `axes`."""
+    if not path.startswith(PRODUCT) or not axes:
+        return
+    legend = _LEGEND.search(ast.get_docstring(tree) or "")
+    for entry in re.split(r",\s+", legend[1]) if legend else ():
+        letters, _, meaning = " ".join(entry.split()).partition(" ")
+        if not letters.startswith("(") and not meaning.startswith(axes.get(letters, "\0")):
+            yield "axis", 1
