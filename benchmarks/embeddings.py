@@ -51,7 +51,7 @@ BACKENDS = {
 }
 # OpenVINO model of this project -> flags of its export.
 OPENVINO_MODELS = {"OpenVINO model": {}, "OpenVINO model in int8": {"weights": "int8"}}
-SIZES = {  # Of all-MiniLM-L6-v2.
+SIZES = {  # all-MiniLM-L6-v2.
     "hidden_size": 384,
     "num_hidden_layers": 6,
     "num_attention_heads": 12,
