@@ -11,7 +11,16 @@ import re
 
 import pytest
 
-from benchmarks import ablations, bfloat16, embeddings, encoder, litert, measurements, runtimes
+from benchmarks import (
+    ablations,
+    bfloat16,
+    embeddings,
+    encoder,
+    kernels,
+    litert,
+    measurements,
+    runtimes,
+)
 from bert_tf.config import BertConfig
 from tests import scripts
 from tests.errors import rejects
@@ -136,8 +145,14 @@ CASES = {
     "runtimes": Case(
         SHAPES,
         {
-            (f"OpenVINO model, {dtype}, {shape}", "this project's SavedModel")
-            for dtype in ("float32", "bfloat16")
+            (f"{export}, {dtype}, {shape}", f"this project's {other}")
+            for export, dtype, other in (
+                ("OpenVINO model", "float32", "SavedModel"),
+                ("OpenVINO model", "bfloat16", "SavedModel"),
+                ("OpenVINO model with bfloat16", "int8", "OpenVINO model"),
+                ("LiteRT", "int8", "OpenVINO model"),
+                ("LiteRT", "int8", "OpenVINO model with bfloat16"),
+            )
             for shape in ("2 x 7", "1 x 9")
         },
         ("note: PyTorch is not measured: no_such_package",),
@@ -234,8 +249,8 @@ def test_comparisons(name, paths, monkeypatch, capsys):
     monkeypatch.setattr(litert, "ONNX_PACKAGES", ("no_such_package",))
     monkeypatch.setattr(embeddings, "BACKENDS", {"torch": ("PyTorch", ("no_such_package",))})
     monkeypatch.setattr(embeddings, "SIZES", TOY_SIZES)
-    peers = {"torch_encoder": ("PyTorch", ("no_such_package",), ("float32",))}
-    monkeypatch.setattr(runtimes, "PEERS", peers)
+    peer = runtimes.Runtime("PyTorch", "torch_encoder", ("no_such_package",), ("float32",))
+    monkeypatch.setattr(runtimes, "PEERS", (peer,))
     command = importlib.import_module(f"benchmarks.{name}").COMMAND
     known = command.settings.values()
     flags = {flag: value for flag, value in paths.items() if flag in known}
@@ -246,6 +261,26 @@ def test_comparisons(name, paths, monkeypatch, capsys):
     result = json.loads((pathlib.Path(paths["results_dir"]) / f"{name}.json").read_text())
     assert {(row["name"], row["peer"]) for row in result["comparisons"]} == case.comparisons
     assert all(row["ours"] > 0 and row["theirs"] > 0 for row in result["comparisons"])
+
+
+def test_a_profile_divides_the_time_of_a_request(paths, monkeypatch, capsys):
+    monkeypatch.setattr(measurements, "VOCAB_FILE", paths["vocab_file"])
+    monkeypatch.setattr(kernels, "MATRIX_SIZE", 64)
+    monkeypatch.setattr(kernels, "NUM_REQUESTS", 2)
+    config_file = paths["bert_config_file"]
+    scripts.run_here("benchmarks.kernels", bert_config_file=config_file, **SHAPES)
+    header, *rows = capsys.readouterr().out.splitlines()[-5:]
+    names = ["request", "time", "traced", "products", "other kernels", "between", "at full rate"]
+    assert re.split(" {2,}", header) == names
+    for row, request in zip(
+        rows,
+        [f"{dtype}, {shape}" for dtype in ("float32", "bfloat16") for shape in ("2 x 7", "1 x 9")],
+        strict=True,
+    ):
+        assert row.startswith(f"{request} ")
+        _, traced, products, others, between, _ = map(float, row.removeprefix(request).split())
+        assert products + others + between == pytest.approx(traced, abs=0.3)
+        assert others > 0
 
 
 def test_invalid_settings():
