@@ -102,7 +102,7 @@ def test_embeddings(written, pooling, name, normalize):
 
 @pytest.mark.large
 def test_a_missing_pooler_has_the_initial_weights_of_an_encoder(written):
-    options = resolve_checkpoint(written()).checkpoint_to_serve
+    options = resolve_checkpoint(written()).servable_options
     served = checkpoint.load_servable(**options).model
     created = bert_tf.BertEncoder(options["config"])
     with zero_weights():
