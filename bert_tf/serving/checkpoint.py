@@ -115,8 +115,8 @@ def load_servable(
         added_tokens=directory.added_tokens if vocab_file == directory.vocab_txt else None,
     )
     _check_top_k(metadata, tokenizer.vocab_size)
-    removes_padding = remove_padding and not static_length
-    fast = Fast(layer, removes_padding, last_where_read=True, float32_scores=True)
+    remove_padding = remove_padding and not static_length
+    fast = Fast(layer, remove_padding, last_where_read=True, float32_scores=True)
     model, report = _load_weights(
         lambda: served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata),
         directory,
