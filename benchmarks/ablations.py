@@ -24,6 +24,7 @@ import tensorflow as tf
 
 from benchmarks import measurements, models
 from benchmarks.measurements import Results, StepSettings, time_turns
+from benchmarks.peer_process import read_peak_memory
 from bert_tf import losses, optimization
 from bert_tf.cli import script
 from bert_tf.cli.resolution import read_model_config
@@ -169,13 +170,8 @@ class Peer:
         self._step().numpy()
 
     def get_peak_memory(self):
-        """Returns the peak resident memory of this process in bytes; Linux only.
-
-        getrusage's ru_maxrss is unsuitable, because it starts with the memory of the parent
-        process.
-        """
-        with open("/proc/self/status", encoding="ascii") as file:
-            return 1024 * int(next(line.split()[1] for line in file if line.startswith("VmHWM:")))
+        """Returns the largest memory of the process, in bytes."""
+        return read_peak_memory()
 
 
 def measure_dynamic_masking(settings, results):

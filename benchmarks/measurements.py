@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 import typing
 
@@ -23,6 +24,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
 RESULTS_DIR = os.path.join("build", "bench_results")
+PEERS_ADVICE = "run pip install -e '.[peers]'"
 # Default of --vocab_file.
 VOCAB_FILE = os.path.join(ROOT, "tests", "reference", "text", "vocab.txt")
 # Seconds before each turn. For 50 ms after a call, ONNX Runtime's threads look for work and each
@@ -145,24 +147,30 @@ class Results:
             texts = format_row(row)
             print(f"{texts.name}: {texts.ours}; {texts.peer}; ratio {texts.ratio}", flush=True)
 
-    def start_peer(self, name, packages, module, *arguments):
+    def start_peer(self, name, packages, module, *arguments, python=None, advice=PEERS_ADVICE):
         """Starts a peer, which the end of the context ends; see `PeerProcess`.
+
+        Args:
+          name: str. Name of the peer.
+          packages: Tuple of str. Packages that it imports.
+          module, *arguments: See `PeerProcess`.
+          python: str or None. Path of another Python, whose packages are not checked.
+          advice: str. Remedy for a missing package.
 
         Returns:
           PeerProcess; or None, after a note, if one of the packages is missing or the peer cannot
           be created.
         """
         missing = [package for package in packages if importlib.util.find_spec(package) is None]
-        if missing:
-            self.leave_out(
-                name, f"{', '.join(missing)} cannot be imported; run pip install -e '.[peers]'"
-            )
+        if missing and python is None:
+            self.leave_out(name, f"{', '.join(missing)} cannot be imported; {advice}")
             return None
         try:
-            return self._peers.enter_context(contextlib.closing(PeerProcess(module, *arguments)))
+            process = PeerProcess(module, *arguments, python=python or sys.executable)
         except PeerError as error:
             self.leave_out(name, error)
             return None
+        return self._peers.enter_context(contextlib.closing(process))
 
     def leave_out(self, name, reason):
         """Prints a note about a peer that is not measured."""

@@ -13,6 +13,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -32,15 +33,20 @@ class PeerError(Exception):
 class PeerProcess:
     """An object of the class `Peer` of a module, created with `arguments` in a child process.
 
+    Args:
+      module: str. Name of the module.
+      *arguments: Arguments of the class.
+      python: str. Path of the Python that runs it.
+
     Raises:
       PeerError: If it cannot be created.
     """
 
-    def __init__(self, module, *arguments):
+    def __init__(self, module, *arguments, python=sys.executable):
         self._connection, theirs = multiprocessing.Pipe()
         path = os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.peer_process", module, str(theirs.fileno())],
+            [python, "-m", "benchmarks.peer_process", module, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": path},
@@ -75,6 +81,15 @@ class PeerProcess:
         self._connection.close()
         self._process.kill()
         self._process.wait()
+
+
+def read_peak_memory():
+    """Returns the largest memory of this process, in bytes.
+
+    `resource.getrusage` would return at least the memory of the process that started this one.
+    """
+    status = pathlib.Path("/proc/self/status").read_text()
+    return 1024 * int(re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)[1])
 
 
 def serve(module, connection):

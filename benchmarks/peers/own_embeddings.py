@@ -1,8 +1,7 @@
 """Embeddings with this project, in a separate process like the peers."""
 
-import resource
-
 import bert_tf
+from benchmarks.peer_process import read_peak_memory
 
 
 class Peer:
@@ -23,4 +22,4 @@ class Peer:
 
     def peak_memory(self):
         """Returns the largest memory of the process, in bytes."""
-        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return read_peak_memory()

@@ -1,7 +1,14 @@
 """The layers of the models: embeddings, attention, heads, an LSTM, and their shared parts."""
 
 from bert_tf.layers.attention import AttentionMaps, SelfAttention
-from bert_tf.layers.basic import LayerNorm, Projection, SeededDropout, WeightInitializer, multiply
+from bert_tf.layers.basic import (
+    LayerNorm,
+    Projection,
+    SeededDropout,
+    WeightInitializer,
+    multiply,
+    zero_weights,
+)
 from bert_tf.layers.context import (
     MASKED_SCORE,
     NO_SEEDS,
@@ -35,4 +42,5 @@ __all__ = [
     "WeightInitializer",
     "attention_bias",
     "multiply",
+    "zero_weights",
 ]

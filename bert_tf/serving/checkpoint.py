@@ -9,6 +9,7 @@ import tensorflow as tf
 from bert_tf.checkpoints import ModelDirectory, load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
+from bert_tf.layers import zero_weights
 from bert_tf.serving.model import Embeddings, LoadedModel
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, SERVABLES, Encoder, MaskedLM
@@ -114,17 +115,29 @@ def load_servable(
         added_tokens=directory.added_tokens if vocab_file == directory.vocab_txt else None,
     )
     _check_top_k(metadata, tokenizer.vocab_size)
-    fast = Fast(
-        layer,
-        remove_padding and not static_length,
-        last_where_read=True,
-        float32_scores=True,
+    remove_padding = remove_padding and not static_length
+    fast = Fast(layer, remove_padding, last_where_read=True, float32_scores=True)
+    model, report = _load_weights(
+        lambda: served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata),
+        directory,
     )
-    model = served_model.create_model(FastEncoder(config, fast, dtype=dtype), metadata)
-    report = load_pretrained(model, directory)
     _check_complete(metadata, report, path, argument)
     metadata = _describe_weights(metadata, report, directory)
     return served_model(model, tokenizer, metadata, static_length=static_length)
+
+
+def _load_weights(create_model, directory):
+    """Returns a created model with the weights of a ModelDirectory, and the LoadReport.
+
+    Weights that the directory lacks are random.
+    """
+    with zero_weights():
+        model = create_model()
+    report = load_pretrained(model, directory)
+    if report.missing:
+        model = create_model()
+        report = load_pretrained(model, directory)
+    return model, report
 
 
 def _describe_weights(metadata, report, directory):

@@ -8,6 +8,7 @@ The few rules that depend on neighbors (final sigma, canonical order of marks, w
 characters) are in `wordpiece.py` for graphs, which takes its character classes from here.
 """
 
+import functools
 import re
 import unicodedata
 
@@ -232,14 +233,37 @@ def normalization(lower_case, strip_accents):
       Dict of character -> str, "" to drop it.
     """
     replaced = dict(stand_ins())
-    for character in changeable_characters():
+    characters = [*changeable_characters()]
+    normalized = _normalize_separately(characters, lower_case, strip_accents)
+    for character, result in zip(characters, normalized, strict=True):
         if is_whitespace(character):
             result = " "
-        else:
-            result = normalize_character(character, lower_case, strip_accents)
+        elif is_dropped(character):
+            result = ""
         if result != character and not (character == "Σ" and lower_case and strip_accents):
             replaced[character] = result
     return replaced
+
+
+def _normalize_separately(characters, lower_case, strip_accents):
+    """Applies casing and accents to each of many characters, in one call for all.
+
+    Args:
+      characters: List of str, without LATER_CHARACTERS.
+      lower_case, strip_accents: bool. See `normalization`.
+
+    Returns:
+      List of str.
+    """
+    # A noncharacter, between which neither final sigma nor the order of marks has an effect.
+    separator = "\U0010ffff"
+    text = separator.join(characters)
+    if lower_case:
+        text = text.lower()
+    if strip_accents:
+        marks = "".join(character for character in characters if category(character) == "Mn")
+        text = unicodedata.normalize("NFD", text).translate(str.maketrans("", "", marks))
+    return text.split(separator)
 
 
 def sigma_context():
@@ -255,7 +279,7 @@ def sigma_context():
     cased = []
     ignored = []
     for character in changeable_characters():
-        if is_dropped(character) or not f"A{character}Σ".lower().endswith("ς"):
+        if not f"A{character}Σ".lower().endswith("ς") or is_dropped(character):
             continue
         if f"{character}Σ".lower().endswith("ς"):
             cased.append(character)
@@ -264,6 +288,7 @@ def sigma_context():
     return cased, ignored
 
 
+@functools.cache
 def group_sorted_marks():
     """Returns characters with a canonical combining class that remain after Mn marks are dropped.
 

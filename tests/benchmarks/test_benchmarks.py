@@ -99,7 +99,12 @@ CASES = {
     "embeddings": Case(
         {"sentences": 9, "batch_size": 4, "max_seq_length": 10},
         {
-            (f"Embeddings, OpenVINO model{figure}", "this project, checkpoint")
+            (f"Embeddings, {name}{figure}", f"this project, {other}")
+            for name, other in (
+                ("OpenVINO model", "checkpoint"),
+                ("OpenVINO model in int8", "checkpoint"),
+                ("OpenVINO model in int8", "OpenVINO model"),
+            )
             for figure in ("", ", to the first", ", peak memory")
         },
         ("note: sentence-transformers, PyTorch is not measured: no_such_package",),

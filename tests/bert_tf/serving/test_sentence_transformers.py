@@ -10,6 +10,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 
 import bert_tf
 from bert_tf.checkpoints import ModelDirectory
+from bert_tf.layers import zero_weights
 from bert_tf.serving import checkpoint, litert, saved_model
 from run.inference.served_models import resolve_checkpoint
 from tests.errors import Message, raises_message, rejects
@@ -97,6 +98,21 @@ def test_embeddings(written, pooling, name, normalize):
     np.testing.assert_allclose(
         [row["sentence_embedding"] for row in model.predict(text=TEXTS)], expected, atol=1e-5
     )
+
+
+@pytest.mark.large
+def test_a_missing_pooler_has_the_initial_weights_of_an_encoder(written):
+    options = resolve_checkpoint(written()).servable_options
+    served = checkpoint.load_servable(**options).model
+    created = bert_tf.BertEncoder(options["config"])
+    with zero_weights():
+        zeros = bert_tf.BertEncoder(options["config"])
+    for weight, other, zero in zip(
+        served.pooler.weights, created.pooler.weights, zeros.pooler.weights, strict=True
+    ):
+        np.testing.assert_array_equal(weight.numpy(), other.numpy())
+        assert not zero.numpy().any()
+    assert created.pooler.kernel.numpy().any()
 
 
 @pytest.mark.large
