@@ -109,8 +109,8 @@ def test_sizes_per_layer():
             Message(
                 None,
                 "attention_heads_per_layer is [2, 1]",
-                "a list of",
-                "num_hidden_layers (3) sizes",
+                "must be a list of num_hidden_layers",
+                "(3) sizes",
             ),
         ),
         (

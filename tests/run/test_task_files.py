@@ -52,7 +52,7 @@ def test_a_run_without_its_task_file(tmp_path):
         ),
         (
             '{"kind": "classifier", "max_seq_length": "7", "do_lower_case": true}',
-            Message(None, "'7'", "must be an integer"),
+            Message(None, "is '7'", "must be an integer"),
         ),
         (
             '{"kind": "classifier", "max_seq_length": 7, "do_lower_case": true, "labels": "ab"}',

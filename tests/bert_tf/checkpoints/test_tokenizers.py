@@ -187,17 +187,23 @@ def test_tokenizers_that_are_not_supported(written, contents, message):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (None, Message(None, "contains no vocabulary (expected model.vocab)")),
+        (None, Message("tokenizer.json", "contains no vocabulary (expected model.vocab)")),
         (
             {"type": "Unigram", "vocab": [["a", 0.5]]},
-            Message(None, "model.type is 'Unigram'", "only 'WordPiece' is supported"),
+            Message("tokenizer.json", "model.type is 'Unigram'", "only 'WordPiece' is supported"),
         ),
         (
             WORDPIECE | {"unk_token": "<unk>"},
-            Message(None, "model.unk_token is '<unk>'", "only '[UNK]' is supported"),
+            Message("tokenizer.json", "model.unk_token is '<unk>'", "only '[UNK]' is supported"),
         ),
-        (WORDPIECE | {"vocab": {"a": 0, "b": 2}}, Message(None, "model.vocab must be 0", "1")),
-        (WORDPIECE | {"vocab": {"a": 0, "b": None}}, Message(None, "model.vocab must be 0", "1")),
+        (
+            WORDPIECE | {"vocab": {"a": 0, "b": 2}},
+            Message("tokenizer.json", "model.vocab must be 0 to", end=" 0 to 1"),
+        ),
+        (
+            WORDPIECE | {"vocab": {"a": 0, "b": None}},
+            Message("tokenizer.json", "model.vocab must be 0 to", end=" 0 to 1"),
+        ),
     ],
 )
 def test_vocabularies_that_are_not_supported(written, model, message):

@@ -237,7 +237,10 @@ def test_layer_maps():
         (
             "uniform",
             Message(
-                "layer_map", "the student has 3 layers", "teacher only 2", "list ", value="uniform"
+                "layer_map",
+                "the student has 3 layers",
+                "teacher only 2; list one ",
+                value="uniform",
             ),
         ),
         (
@@ -245,9 +248,8 @@ def test_layer_maps():
             Message(
                 "layer_map",
                 "layer 2 does not exist",
-                "the teacher has layers 0 to",
-                "1",
                 value="0,2,1",
+                end="teacher has layers 0 to 1",
             ),
         ),
         ((0,), Message("layer_map", "lists 1 layers", "student has 3", value=0)),

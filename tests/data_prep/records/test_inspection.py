@@ -156,7 +156,7 @@ def test_other_lengths_than_requested(tmp_path, settings, message):
         ),
         (
             {"masked_lm_positions": [[1] * 4, [9] * 4]},
-            Message(None, "a, record 1", "masked_lm_positions contains 9", "must be"),
+            Message(None, "a, record 1", "masked_lm_positions contains 9", "must be less than 9"),
         ),
     ],
 )

@@ -167,7 +167,11 @@ class RejectedConversion:
             "original",
             options={"vocab_file": "more.txt"},
             message=Message(
-                "vocab_file", "has 121 entries", "model has 120", "set the", value="more.txt"
+                "vocab_file",
+                "has 121 entries",
+                "model has 120",
+                value="more.txt",
+                end="set the vocabulary of the model",
             ),
         ),
     ],

@@ -224,7 +224,7 @@ def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
     ("content", "flags", "message"),
     [
         ("{", (False, False), Message("squad.json", "is not JSON", "Expecting property name")),
-        ([], (False, False), Message("squad.json", "requires 'data'", "a list", "SQuAD files")),
+        ([], (False, False), Message("squad.json", "requires 'data', a list", "SQuAD files")),
         (
             {"data": [{"paragraphs": 3}]},
             (False, False),
@@ -275,7 +275,7 @@ def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
         (
             [question("1", answers=[{"text": "a"}, {"text": "b"}])],
             (True, False),
-            Message(None, "qas[0]", "has 2 answers", "training requires exactly 1 per"),
+            Message(None, "qas[0]", "has 2 answers", end="requires exactly 1 per question"),
         ),
         (
             [answered("1", "a", 0)],
