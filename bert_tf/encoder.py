@@ -241,8 +241,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
     def find_pooled(self, features, starts=None):
         """Returns the position of the token that the pooler reads in each sequence.
 
-        Causal models are known only here: callers pass the starts of sequences in any case, and
-        heads and kinds of tasks are unchanged.
+        Callers pass the starts of sequences in any case, so heads do not depend on the attention.
 
         Args:
           features: See `call`.

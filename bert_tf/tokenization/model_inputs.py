@@ -109,8 +109,8 @@ class Windows(NamedTuple):
 def split_into_windows(ids, room, doc_stride, max_windows):
     """Splits texts into overlapping Windows.
 
-    `split_into_windows` of bert_tf.tasks.span_labeler.decoding does the same in NumPy. It describes
-    the other arguments.
+    `list_windows` of bert_tf.tasks.span_labeler.decoding does the same in NumPy. It describes the
+    other arguments.
 
     Args:
       ids: RaggedTensor int32 [B, (tokens)].
@@ -141,7 +141,7 @@ class WordWindows(NamedTuple):
 def split_between_words(words, tokens, room, max_windows):
     """Divides texts between words into WordWindows that are as full as possible.
 
-    `rows.split_words` does the same in plain Python.
+    `list_word_windows` of bert_tf.tokenization.plain does the same in plain Python.
 
     Args:
       words: RaggedTensor [B, (words)] of any dtype.

@@ -27,7 +27,7 @@ def run(settings):
       settings: PredictionSettings, resolved.
 
     Raises:
-      InputError: See open_model and request_files.read. Also if the file is empty.
+      InputError: See open_requested_model and request_files.read. Also if the file is empty.
     """
     model = open_requested_model(settings)
     requests = request_files.read(
