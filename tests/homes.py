@@ -34,7 +34,7 @@ INDEPENDENT = {
     "ALL": "a row of two tables",
     "BATCH_SIZES": "of exports, and of measurements",
     "INSTALL": "each optional package has its own",
-    "LEAST_PROBABILITY": "one is about decoding, and one about entropy",
+    "MIN_PROBABILITY": "one is about decoding, and one about entropy",
     "MIX": "a row of two tables",
     "PRESET_TASK_NAME": "KerasHub's file, which has the name of this project's",
     "ROWS_AT_A_TIME": "memory of different computations",

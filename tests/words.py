@@ -34,6 +34,7 @@ USES = {
     "phase": "'phase', for settings or a tuple",
     "padding": "names of what happens to padding, other than Padding",
     "max_": "upper limits that are not named max_",
+    "min_": "lower limits that are not named min_",
     "axis": "letters of a shape legend with another meaning than in CONTRIBUTING.md",
     "constant": "constants that another module has",
     "literal": "literals that a constant has",

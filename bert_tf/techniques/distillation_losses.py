@@ -27,7 +27,7 @@ from bert_tf.losses import (
 # Keys in the outputs of a DistilledModel.
 STUDENT = "student"
 TEACHER = "teacher"
-LEAST_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
+MIN_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
 
 
 def call_with_inner(model, features, names, layers=None, training=False):
@@ -193,7 +193,7 @@ def _compare_cls(student, teacher, features):
     del features
     states = _to_float32(student, teacher, "cls")
     return tf.math.squared_difference(
-        *(tf.math.l2_normalize(each, axis=-1, epsilon=LEAST_NORM) for each in states)
+        *(tf.math.l2_normalize(each, axis=-1, epsilon=MIN_NORM) for each in states)
     )
 
 

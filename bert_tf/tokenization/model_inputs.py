@@ -13,7 +13,7 @@ import tensorflow as tf
 from bert_tf.tokenization import ragged
 
 
-def join_texts(tokenizer, first, second=None, *, max_seq_length, static_length=False):
+def join_rows(tokenizer, first, second=None, *, max_seq_length, static_length=False):
     """Joins rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
 
     They are truncated as in `BertTokenizer.encode`.
@@ -196,7 +196,7 @@ def join_windows(
 
     For pairs, the second text is split into windows, each after the first text, which keeps at
     least half of the room. `max_seq_length` is at least 3, or 5 for pairs. For the arguments, see
-    `join_texts` and `split_into_windows`.
+    `join_rows` and `split_into_windows`.
     """
     room = max_seq_length - (2 if second is None else 3)
     if second is None:
@@ -215,7 +215,7 @@ def join_windows(
         )
         texts = [ragged.take_slices(first.values, begins, lengths), windows.ids]
         was_cut = windows.was_cut | (keep_a < count_a)
-    features, _ = join_texts(
+    features, _ = join_rows(
         tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length
     )
     return JoinedWindows(features, windows.rows, was_cut)

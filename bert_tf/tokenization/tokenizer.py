@@ -208,7 +208,7 @@ class BertTokenizer(tf.Module):
                 max_seq_length,
             )
         second = None if text_b is None else self.tokenize(text_b)
-        features, _ = model_inputs.join_texts(
+        features, _ = model_inputs.join_rows(
             self, self.tokenize(text_a), second, max_seq_length=max_seq_length, static_length=True
         )
         return features

@@ -41,7 +41,7 @@ def find_rows(path, content, decoder):
       InputError: If a record lacks words, has another number of labels, or has entities that are
         not whole words. The message names the file, and the record.
     """
-    found = rows.find_records(path, content, decoder)
+    found = rows.find_objects(path, content, decoder)
     if found is not None:
         return _convert_records(found, path)
     first = rows.decode_sample(content).partition("\n")[0].lower()

@@ -64,7 +64,7 @@ def read_rows(path, decoder=None, options=DEFAULT, notes=None):
     """
     decoder = decoder or files.LineDecoder()
     with contents.open_content(path) as content:
-        found = find_records(path, content, decoder, options)
+        found = find_objects(path, content, decoder, options)
         if found is not None:
             if options.columns:
                 raise InputError(
@@ -86,7 +86,7 @@ def read_delimited_rows(path, content, decoder, options=DEFAULT, notes=None):
     yield from _add_header(_skip_empty_rows(rows, len(options.columns)), path, options.columns)
 
 
-def read_table_records(path, decoder=None):
+def read_objects(path, decoder=None):
     """Yields (number, dict) of JSON lines, a JSON array, or Parquet. See `read_rows`.
 
     Raises:
@@ -94,7 +94,7 @@ def read_table_records(path, decoder=None):
     """
     decoder = decoder or files.LineDecoder()
     with contents.open_content(path) as content:
-        found = find_records(path, content, decoder)
+        found = find_objects(path, content, decoder)
         if found is None:
             raise InputError(f"{path}: must be JSON lines, a JSON array of objects, or Parquet")
         yield from found
@@ -104,14 +104,14 @@ def read_all_texts(path, decoder):
     """Yields the texts of a file: the strings of all keys of its records, or its lines.
 
     Args:
-      path: Path of the file, of any format of `read_table_lines` and `read_table_records`.
+      path: Path of the file, of any format of `read_table_lines` and `read_objects`.
       decoder: bert_tf.files.LineDecoder.
 
     Raises:
       InputError: See `read_rows`.
     """
     with contents.open_content(path) as content:
-        found = find_records(path, content, decoder)
+        found = find_objects(path, content, decoder)
         if found is None:
             for line in decoder.lines(content.file, path):
                 yield line.rstrip("\r\n")
@@ -120,7 +120,7 @@ def read_all_texts(path, decoder):
                 yield from records.list_texts(record)
 
 
-def find_records(path, content, decoder, options=DEFAULT):
+def find_objects(path, content, decoder, options=DEFAULT):
     """Returns an iterator of (number, dict) of the records of a Content.
 
     Returns None if it is not JSON lines, a JSON array, or Parquet, or if a dialect of delimited
@@ -139,10 +139,10 @@ def find_records(path, content, decoder, options=DEFAULT):
     return None
 
 
-def has_records(path):
+def has_objects(path):
     """Returns whether a file is JSON lines, a JSON array, or Parquet."""
     with contents.open_content(path) as content:
-        return find_records(path, content, files.LineDecoder()) is not None
+        return find_objects(path, content, files.LineDecoder()) is not None
 
 
 def decode_sample(content):

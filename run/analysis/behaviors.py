@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-LEAST_PROBABILITY = 1e-30  # Lower bound at which p log p is effectively 0.
+MIN_PROBABILITY = 1e-30  # Lower bound at which p log p is effectively 0.
 
 
 class Measure(NamedTuple):
@@ -124,7 +124,7 @@ def sum_measures(attention, tokens):
 
     distances = tf.abs(tf.range(size)[:, tf.newaxis] - tf.range(size))
     weights = tf.cast(distances, tf.float32) * tokens.real[:, :, tf.newaxis]  # [B, S, S]
-    logs = tf.math.log(tf.maximum(attention, LEAST_PROBABILITY))
+    logs = tf.math.log(tf.maximum(attention, MIN_PROBABILITY))
     entropy = -tf.einsum("bnq,bq->n", tf.reduce_sum(attention * logs, axis=-1), tokens.real)
     return tf.stack(
         [

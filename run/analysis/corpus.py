@@ -23,7 +23,7 @@ from run.finetuning.fine_tuned_model import FineTunedModel
 from run.training import plots
 from run.training.prediction import Predictor
 
-GROUP = 512  # Number of texts to sort by length together.
+NUM_SORTED_TEXTS = 512  # Number of texts to sort by length together.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
 MAX_RELATIONS = 30  # Maximum number in a plot.
 COLUMNS = 4  # Columns of panels.
@@ -203,9 +203,9 @@ def _trace(function):
 
 
 def _read_groups(items, unit):
-    """Yields lists of GROUP items, with a progress bar. `unit`: Name of an item."""
+    """Yields lists of NUM_SORTED_TEXTS items, with a progress bar. `unit`: Name of an item."""
     with tqdm(desc=f"{unit}s", unit=unit, dynamic_ncols=True) as progress:
-        while group := list(itertools.islice(items, GROUP)):
+        while group := list(itertools.islice(items, NUM_SORTED_TEXTS)):
             yield group
             progress.update(len(group))
 

@@ -16,7 +16,7 @@ import tf_keras
 
 from bert_tf.layers import ScalarMix
 
-LEAST_DEVIATION = 1e-5
+MIN_DEVIATION = 1e-5
 ROWS_AT_A_TIME = 1024
 
 
@@ -69,9 +69,7 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
     num_layers, width = train.vectors.shape[1:]
     # Normalizes each column of each layer to mean 0 and standard deviation 1 over the items.
     mean = tf.constant(train.vectors.mean(axis=0, dtype=np.float32))
-    scale = tf.constant(
-        1 / np.maximum(train.vectors.std(axis=0, dtype=np.float32), LEAST_DEVIATION)
-    )
+    scale = tf.constant(1 / np.maximum(train.vectors.std(axis=0, dtype=np.float32), MIN_DEVIATION))
     mix = ScalarMix(num_layers)
     kernels = tf.Variable(tf.zeros([num_layers + 1, train.items.shape[1] * width, len(classes)]))
     biases = tf.Variable(tf.zeros([num_layers + 1, 1, len(classes)]))

@@ -17,7 +17,7 @@ from run.training.settings import CPU_STRATEGY, TF32
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
 # Minimum hidden_size: steps of smaller models are so short that compilation takes longer.
-LEAST_COMPILED = 256
+MIN_COMPILED = 256
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of a GPU's matrix units, in 16-bit values.
 GRPC = "grpc://"  # Prefix of a TPU's address.
 CPU_REPLICAS = 2  # Of the strategy mirrored_cpu.
@@ -207,7 +207,7 @@ def choose_fast(
     device = device_type(strategy)
     if device != "CPU" or jit_compile:
         return choose_fast_with_xla(device, jit_compile, in_16_bits, padding, **options)
-    is_compiled = strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED
+    is_compiled = strategy.num_replicas_in_sync == 1 and config.hidden_size >= MIN_COMPILED
     return Fast(
         layer="compiled" if is_compiled else "matrix",
         remove_padding=padding is Padding.REMOVED,

@@ -79,12 +79,10 @@ class ServedMaskedLM(Servable):
 
     def compute_outputs(self, features):
         """See Servable."""
-        encoder_outputs = self.model.encoder(features)
-        outputs = {"sequence_output": encoder_outputs["sequence_output"]}
+        all_outputs = self.model.encoder(features)
+        outputs = {"sequence_output": all_outputs["sequence_output"]}
         if self._gives_is_next:
-            outputs["next_sentence_logits"] = self.model.next_sentence(
-                encoder_outputs["pooled_output"]
-            )
+            outputs["next_sentence_logits"] = self.model.next_sentence(all_outputs["pooled_output"])
         return outputs
 
     def best_pieces(self, vectors):

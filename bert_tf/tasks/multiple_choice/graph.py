@@ -27,7 +27,7 @@ class ServedMultipleChoice(Servable):
         first = self.tokenizer.tokenize(text_a)
         second = self.tokenizer.tokenize(tf.reshape(text_b, [-1]))
         rows = tf.repeat(tf.range(shape[0]), shape[1])
-        features, was_cut = self.join_texts(tf.gather(first, rows), second)
+        features, was_cut = self.join_rows(tf.gather(first, rows), second)
         features = {
             name: tf.reshape(value, tf.concat([shape, tf.shape(value)[1:]], 0))
             for name, value in features.items()

@@ -100,7 +100,7 @@ class ServedSpanLabeler(Servable):
         # The original's 3 are [CLS] and two [SEP].
         room = self.max_seq_length - 3 - query.row_lengths()
         windows = split_into_windows(pieces.ids, room, self.metadata.doc_stride, MAX_WINDOWS)
-        features, _ = self.join_texts(tf.gather(query, windows.rows), windows.ids)
+        features, _ = self.join_rows(tf.gather(query, windows.rows), windows.ids)
         return EncodedContexts(pieces, windows, features, windows.was_cut | query_cut)
 
 

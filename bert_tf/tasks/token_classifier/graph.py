@@ -38,7 +38,7 @@ class ServedTokenClassifier(Servable):
         words = tf.strings.split(text)  # [B, (W)]
         pieces = self._tokenize_words(words.values)  # [all W, (tokens)]
         windows = split_between_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
-        features, was_cut = self.join_texts(windows.ids)
+        features, was_cut = self.join_rows(windows.ids)
         answer = self.answer(features)
 
         number = tf.range(pieces.nrows())

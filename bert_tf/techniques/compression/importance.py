@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf.techniques.masks import apply_masks, get_layers
 
-LEAST_NORM = 1e-30  # For a layer in which all importances are 0.
+MIN_NORM = 1e-30  # For a layer in which all importances are 0.
 
 
 def normalize_importances(layers):
@@ -20,7 +20,7 @@ def normalize_importances(layers):
     Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be
     compared.
     """
-    return [values / max(np.linalg.norm(values), LEAST_NORM) for values in layers]
+    return [values / max(np.linalg.norm(values), MIN_NORM) for values in layers]
 
 
 def importance(model, loss, batches):

@@ -202,11 +202,11 @@ def test_losses_are_0_if_the_student_equals_the_teacher(removes_padding):
         dict.fromkeys(found, 0.0), abs=1e-7
     )
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
-    encoder_outputs = student.encoder(features, return_attention_scores=True)
+    all_outputs = student.encoder(features, return_attention_scores=True)
     bias = (1.0 - MASK[:, np.newaxis, np.newaxis]) * -1e4
     scores = outputs[STUDENT]["attention"][:, 2] + bias
     np.testing.assert_allclose(
-        tf.nn.softmax(scores), encoder_outputs["attention"][2].probabilities, atol=1e-6
+        tf.nn.softmax(scores), all_outputs["attention"][2].probabilities, atol=1e-6
     )
 
 

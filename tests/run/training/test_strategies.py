@@ -64,11 +64,11 @@ def test_only_used_batch_sizes_must_divide(two_replicas, monkeypatch, job, setti
     odd = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
     used = f"{split}_batch_size"
     assert (
-        job.open_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 8}))
+        job.create_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 8}))
         is two_replicas
     )
     with pytest.raises(ValueError, match=f"^`{used}`=5: must be a multiple"):
-        job.open_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 5}))
+        job.create_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 5}))
 
 
 def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_replicas, monkeypatch):
@@ -83,7 +83,7 @@ def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_rep
         }
     )
     with pytest.raises(ValueError, match=r"^`search_batch_sizes`=7: must be a multiple"):
-        fine_tuning_job.open_strategy(settings)
+        fine_tuning_job.create_strategy(settings)
 
 
 def test_strategies_that_cannot_be_had():
