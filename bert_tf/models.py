@@ -1,7 +1,7 @@
 """The encoder and one model per task, each called with a dict of features; see bert_tf.features.
 
-Shape legend: B batch, S sequence, H hidden, P positions to predict, K sequences of a packed row, V
-vocabulary, W windows of a long text at most, WT windows of all texts, LA labels.
+Shape legend: B batch, S sequence, H hidden, P positions, K sequences of a packed row, V
+vocabulary, W windows of a text, WT windows of all texts, LA labels.
 """
 
 import typing

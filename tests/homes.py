@@ -5,7 +5,9 @@ See `tests.words`, which lists the uses, and the glossary in CONTRIBUTING.md.
 
 import ast
 import collections
+import io
 import re
+import tokenize
 from typing import NamedTuple
 
 PRODUCT = ("bert_tf/", "data_prep/", "run/")
@@ -42,6 +44,9 @@ INDEPENDENT = {
     "SHUFFLE_RECORDS": "memory of different records",
 }
 _LEGEND = re.compile(r"[Ll]egend: (.*?)\.(?:\s|$)", re.DOTALL)
+_LETTERS = re.compile(r"[A-Z]{1,2}")
+# A shape: letters, words, numbers, and sums or products of them, as in [B, 3 * H, (tokens)].
+_SHAPE = re.compile(r"(?<![\w\]\"'`])\[([\w.+*/()|-]+(,?\s+[\w.+*/()|-]+)*)\]")
 _TABLE_ROW = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
 
 
@@ -123,12 +128,31 @@ def read_axes(text):
     return dict(_TABLE_ROW.findall(section.partition("\n## ")[0])) if found else {}
 
 
-def find_axes(tree, path, axes):
-    """Yields (use, line) for each letter of a legend with another meaning than in `axes`."""
+def find_axes(source, path, axes):
+    """Yields (use, line) for each letter of a legend or a shape that is not in `axes`.
+
+    A legend gives letters the same meaning as `axes`. If a module has a legend, it has all letters
+    of the shapes in its docstrings and comments.
+
+    Args:
+      source: str. Content of the file.
+      path: str. Path of the file, relative to the root.
+      axes: Dict of letters to their meaning. Without any, nothing is checked.
+    """
     if not path.startswith(PRODUCT) or not axes:
         return
-    legend = _LEGEND.search(ast.get_docstring(tree) or "")
-    for entry in re.split(r",\s+", legend[1]) if legend else ():
-        letters, _, meaning = " ".join(entry.split()).partition(" ")
-        if not letters.startswith("(") and not meaning.startswith(axes.get(letters, "\0")):
-            yield "axis", 1
+    legend = _LEGEND.search(ast.get_docstring(ast.parse(source)) or "")
+    known = set(axes)
+    if legend:
+        entries = [entry.partition(" ") for entry in " ".join(legend[1].split()).split(", ")]
+        known = {letters for letters, _, _ in entries}
+        for letters, _, meaning in entries:
+            if _LETTERS.fullmatch(letters) and meaning != axes.get(letters):
+                yield "axis", 1
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT or token.string.startswith('"""'):
+            for shape in _SHAPE.finditer(token.string):
+                if {
+                    word for word in re.findall(r"\w+", shape[1]) if _LETTERS.fullmatch(word)
+                } - known:
+                    yield "axis", token.start[0] + token.string.count("\n", 0, shape.start())

@@ -163,14 +163,24 @@ def test_other_names_have_several_homes(first, second):
 AXES = {"B": "batch", "WO": "words"}
 
 
-def test_another_meaning_of_a_letter_is_found():
-    source = "'''Layers.\n\nShape legend: B batch of texts, W words,\nWO words.\n'''"
-    assert list(homes.find_axes(ast.parse(source), "run/a.py", AXES)) == [("axis", 1)]
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("'''Layers.\n\nShape legend: B batch, W words.\n'''", 1),
+        ("'''Layers.\n\nShape legend: B batch of texts.\n'''", 1),
+        ("'''Layers. Legend: B batch.'''\nx = y  # [B, WO, 3].", 2),
+        ('def f(x):\n    """Adds.\n\n    x: float32 [B,\n      2 * W].\n    """', 4),
+    ],
+)
+def test_another_meaning_of_a_letter_is_found(source, line):
+    assert list(homes.find_axes(source, "run/a.py", AXES)) == [("axis", line)]
 
 
 def test_letters_have_the_meaning_of_the_table():
-    source = "'''Layers. Legend: B batch of texts, WO words\nor tokens, (N) a ragged one.'''"
-    assert list(homes.find_axes(ast.parse(source), "run/a.py", AXES)) == []
+    legend = "'''Layers. Legend: B batch, WO\nwords, (n) a ragged one.'''"
+    source = f"{legend}\nx = y  # [B, (n), WO + 1, CLS]"
+    assert list(homes.find_axes(source, "run/a.py", AXES)) == []
+    assert list(homes.find_axes("x = [B, K]  # [B, WO] or [CLS].", "run/a.py", AXES)) == []
     table = (
         "## Words\n\n| `A` | a |\n\n## Axis letters\n\n| `B` | batch |\n| `WO` | words |\n\n## B"
     )

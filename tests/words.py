@@ -120,7 +120,7 @@ def find_all(root=ROOT, folders=FOLDERS):
         source = file.read_text(encoding="utf-8")
         findings += find_uses(source, path)
         tree = ast.parse(source)
-        findings += (Finding(use, path, line) for use, line in homes.find_axes(tree, path, axes))
+        findings += (Finding(use, path, line) for use, line in homes.find_axes(source, path, axes))
         for use, found in homes.find_homes(tree, path).items():
             found_homes[use] += found
     for use, home in homes.find_second_homes(found_homes):

@@ -88,10 +88,10 @@ class Buckets:
         return results
 
     def run_head(self, vectors):
-        """Runs a masked LM's head on float32 [N, H], N at least 1.
+        """Runs a masked LM's head on float32 [MA, H], MA at least 1.
 
         Returns:
-          Dict of name -> array [N, ...].
+          Dict of name -> array [MA, ...].
         """
         parts = []
         for batch in plan([1] * len(vectors), {1: self._head_sizes}):

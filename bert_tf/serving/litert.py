@@ -137,7 +137,7 @@ def largest_differences(servable, path):
     )
     differences = {}
     for name, expected in servable.compute_outputs(features).items():
-        difference = np.abs(found[name] - expected.numpy())  # [N, ...], or [N, S, ...] per position
+        difference = np.abs(found[name] - expected.numpy())  # [R, ...], or [R, S, ...] per position
         if name in KINDS[servable.kind].per_position:
             difference = difference[features["input_mask"].numpy() > 0]
         differences[name] = float(difference.max())

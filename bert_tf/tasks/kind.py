@@ -93,5 +93,5 @@ def add_article(kind):
 
 
 def round_for_json(values):
-    """Rounds float [N] to a list, or a scalar of NumPy to a float, with DECIMALS digits."""
+    """Rounds float [n] to a list, or a scalar of NumPy to a float, with DECIMALS digits."""
     return np.round(values.astype(np.float64), DECIMALS).tolist()

@@ -4,8 +4,8 @@ The losses of predictions are from Hinton et al. 2015 ("Distilling the Knowledge
 Network"), of hidden states and attention scores from TinyBERT (Jiao et al. 2019, section 3), and of
 [CLS] states from patient distillation (Sun et al. 2019, section 3.2).
 
-Shape legend: B batch, S sequence, H hidden, N heads, CL compared layers, R rows that the encoder
-reads (B * choices for multiple choice; B for other models).
+Shape legend: B batch, S sequence, H hidden, N heads, CL compared layers, R rows. The
+encoder reads B * choices rows for multiple choice, and B for other models.
 """
 
 import dataclasses

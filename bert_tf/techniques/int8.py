@@ -8,7 +8,8 @@ attention between the projections stay float32.
 
 In training, the gradient ignores rounding (straight-through; Jacob et al. 2018).
 
-Shape legend: T tokens, HI inputs of a matrix multiplication, HO outputs of it.
+Shape legend: T tokens, HI inputs of a matrix multiplication, HO outputs of a matrix
+multiplication.
 """
 
 import tensorflow as tf

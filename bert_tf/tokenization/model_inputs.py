@@ -3,7 +3,7 @@
 Rows are padded to a fixed length or to the longest row. Long texts can be split into overlapping
 windows.
 
-Legend: B batch of texts, W windows of all of them, S sequence, (tokens) a ragged dimension.
+Shape legend: B batch, WT windows of all texts, S sequence, (tokens) a ragged dimension.
 """
 
 from typing import NamedTuple
@@ -83,7 +83,7 @@ def count_first(count_a, count_b, room):
 
 
 def to_dense(rows, default, length=None):
-    """Converts a RaggedTensor [B, (N)] to [B, S], padded with `default`.
+    """Converts a RaggedTensor [B, (tokens)] to [B, S], padded with `default`.
 
     S is `length`; if that is None, the length of the longest row, but at least 1, since no model
     accepts a length of 0.
@@ -97,12 +97,12 @@ def to_dense(rows, default, length=None):
 
 
 class Windows(NamedTuple):
-    """Windows of texts; int64 [W] except for `ids` and `was_cut`."""
+    """Windows of texts; int64 [WT] except for `ids` and `was_cut`."""
 
     rows: tf.Tensor  # Text of each window.
     starts: tf.Tensor  # First token of each window, 0-based within its text.
     lengths: tf.Tensor  # Number of tokens of each window.
-    ids: tf.RaggedTensor  # int32 [W, (tokens)].
+    ids: tf.RaggedTensor  # int32 [WT, (tokens)].
     was_cut: tf.Tensor  # bool [B]. Whether a text would need more windows than the maximum.
 
 
@@ -133,9 +133,9 @@ def split_into_windows(ids, room, doc_stride, max_windows):
 class WordWindows(NamedTuple):
     """Windows of words, in the order of the words; texts without words have no window."""
 
-    starts: tf.Tensor  # int64 [W]. First word of each window, counted over all texts.
-    stops: tf.Tensor  # int64 [W]. The word after its last one.
-    ids: tf.RaggedTensor  # int32 [W, (tokens)].
+    starts: tf.Tensor  # int64 [WT]. First word of each window, counted over all texts.
+    stops: tf.Tensor  # int64 [WT]. The word after its last one.
+    ids: tf.RaggedTensor  # int32 [WT, (tokens)].
 
 
 def split_between_words(words, tokens, room, max_windows):
@@ -184,8 +184,8 @@ def split_between_words(words, tokens, room, max_windows):
 class JoinedWindows(NamedTuple):
     """Windows of texts as model inputs."""
 
-    features: dict[str, tf.Tensor]  # int32 [W, S].
-    rows: tf.Tensor  # int64 [W]. Text of each window, ascending.
+    features: dict[str, tf.Tensor]  # int32 [WT, S].
+    rows: tf.Tensor  # int64 [WT]. Text of each window, ascending.
     was_cut: tf.Tensor  # bool [B]. True for truncated texts.
 
 

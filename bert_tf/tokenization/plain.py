@@ -385,5 +385,5 @@ def list_word_windows(lengths, room):
 
 
 def were_cut(rows):
-    """Returns a bool array [N], True for truncated Rows."""
+    """Returns a bool array [R], True for truncated Rows."""
     return np.array([row.was_cut for row in rows], bool)

@@ -4,7 +4,7 @@ It runs in C++ and inside a SavedModel. It follows `FullTokenizer` of google-res
 tokenization.py and the rows of its `convert_single_example`, and uses the tables of Unicode 14.0
 on every Python.
 
-Legend: B batch of texts, S sequence, (tokens) a ragged dimension.
+Shape legend: B batch, S sequence, (tokens) a ragged dimension.
 """
 
 from typing import NamedTuple

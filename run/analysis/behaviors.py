@@ -3,8 +3,8 @@
 The averages follow sections 3.1 to 3.3 of Clark et al. 2019. The dependencies follow section 4.2:
 heads that attend from words to their syntactic heads, or back.
 
-Legend: B batch of texts or sentences, N heads of a layer, LN heads of all layers, S sequence, WO
-words, ME measures.
+Shape legend: B batch, N heads, LN heads of all layers, S sequence, WO words, ME measures, V
+vocabulary.
 """
 
 from typing import NamedTuple

@@ -304,8 +304,8 @@ def _write_numbers(folder, heads, measures, dependencies):
     """Writes analysis.npz. `dependencies`: Dependencies, or None.
 
     heads: int64 [LN, 2]; measure_names: str [ME]; measures: float64 [LN, ME]; with a treebank
-    relations: str [R], hits: int64 [2 directions, 2 halves, R, K], cases: int64 [2 halves, R],
-    offsets: int64 [O], offset_hits: int64 [2 halves, R, O].
+    relations: str [RE], hits: int64 [2 directions, 2 halves, RE, LN], cases: int64 [2 halves, RE],
+    offsets: int64 [OF], offset_hits: int64 [2 halves, RE, OF].
     """
     arrays = {
         "heads": np.array(heads, np.int64),

@@ -4,8 +4,8 @@ The mix is ELMo's (bert_tf.layers.ScalarMix). Its center of gravity is the mean 
 numbers, weighted by the mix (Tenney et al. 2019, "BERT Rediscovers the Classical NLP Pipeline").
 Probes have no hidden layers, and their inputs are standardized, so that layers can be compared.
 
-Shape legend: EX examples, IT items (words), AR items per example, LE layers and the embeddings, H
-hidden, CC classes.
+Shape legend: B batch, EX examples, IT items, AR items per example, LE layers and the
+embeddings, H hidden, CC classes.
 """
 
 import dataclasses
@@ -25,9 +25,8 @@ class Examples:
     """Examples to train or evaluate a probe."""
 
     vectors: np.ndarray  # [IT, LE, H] of any float type. Hidden states of the items.
-    items: (
-        np.ndarray
-    )  # int [EX, AR]. Items of each example; a probe reads their concatenated states.
+    # int [EX, AR]. Items of each example; a probe reads their concatenated states.
+    items: np.ndarray
     labels: list  # EX labels.
 
     def gather(self, rows):

@@ -117,7 +117,7 @@ def sentence_batches(tokenizer, sentences, max_seq_length, batch_size):
 
     Yields:
       Positions in the list, int [B]; features int32 [B, S]; the index of each token's word, int32
-      [B, S], -1 if none; the index of each word's head, int32 [B, W], -1 if none.
+      [B, S], -1 if none; the index of each word's head, int32 [B, WO], -1 if none.
     """
     rows = [
         ([tokenizer.cls_id, *ids, tokenizer.sep_id], [-1, *numbers, -1])

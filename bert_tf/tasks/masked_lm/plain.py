@@ -51,7 +51,7 @@ def answer(metadata, tokenizer, buckets, *texts):
 
 
 def _find_best(buckets, outputs, positions):
-    """Returns "piece_ids" and "probabilities" [N, k] of all masks, a dict; {} without a mask.
+    """Returns "piece_ids" and "probabilities" [MA, k] of all masks, a dict; {} without a mask.
 
     `positions`: Lists of the masks' positions in each row of the outputs.
     """

@@ -4,6 +4,8 @@ The importance of a head is the mean over examples of |dL / d mask| for a mask o
 2019, "Are Sixteen Heads Really Better than One?", section 4.1): this is approximately the change of
 an example's loss without the head. Each example has its own derivative, so that derivatives of
 different signs do not cancel, and batches are independent.
+
+Shape legend: B batch, S sequence, N heads, NE neurons, L layers.
 """
 
 import numpy as np
@@ -35,7 +37,7 @@ def importance(model, loss, batches):
 
     Returns:
       Importances of the heads, L arrays float64 [N] in the order of the model's heads, and of the
-      neurons, L arrays float64 [I]. Layers that share their weights have one array.
+      neurons, L arrays float64 [NE]. Layers that share their weights have one array.
     """
     layers = get_layers(model.encoder)
     sizes = [
