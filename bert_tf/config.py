@@ -98,8 +98,8 @@ class BertConfig:
     intermediate_size_per_layer: tuple[int, ...] | None = None
     embedding_size: int | None = None
     num_hidden_groups: int | None = None
-    # A flag or a key of task.json would be lost in a conversion, and the head would then read the
-    # wrong states.
+    # In the config, because a flag or task.json would be lost in a conversion, and the head would
+    # then read the wrong states.
     attention: str = BIDIRECTIONAL
     bilstm_head: bool = False
     pooler_act: str | None = None

@@ -23,10 +23,7 @@ LITERALS = {
 # Functions that several modules define: others call them with the name of their module, or as one
 # of the functions by kind or format.
 PROTOCOLS = {
-    "answer": "each kind of task answers in NumPy",
     "embed": "graph.py and pooling.py compute the same",
-    "main": "scripts",
-    "open_model": "each other runtime opens its files",
     "read": "reads the subject of its module",
     "run": "the job of a module of jobs",
     "write": "writes the subject of its module",
@@ -35,10 +32,8 @@ PROTOCOLS = {
 INDEPENDENT = {
     "ALL": "a row of two tables",
     "BATCH_SIZES": "of exports, and of measurements",
-    "INSTALL": "each optional package has its own",
     "MIN_PROBABILITY": "one is about decoding, and one about entropy",
     "MIX": "a row of two tables",
-    "PRESET_TASK_NAME": "KerasHub's file, which has the name of this project's",
     "ROWS_AT_A_TIME": "memory of different computations",
     "SEED": "of different random numbers",
     "SHUFFLE_RECORDS": "memory of different records",
@@ -84,7 +79,7 @@ def find_homes(tree, path):
             homes["function"].append(Home(node.name, ast.unparse(node.args), path, node.lineno))
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if re.fullmatch(r"[A-Z][A-Z_]+", name) and _is_literal(node.value):
+            if re.fullmatch(r"_?[A-Z][A-Z0-9_]+", name) and _is_literal(node.value):
                 value = ast.unparse(node.value)
                 homes["constant"].append(Home(name, value, path, node.lineno))
     return homes
@@ -98,7 +93,7 @@ def _is_literal(node):
         return False
 
 
-def find_second_homes(homes):
+def find_second_homes(homes, exempt=(*INDEPENDENT, *PROTOCOLS)):
     """Yields (use, Home) of the definitions after the first one of a name in another module.
 
     Constants are the same if their values are equal. Functions are not the same if their arguments
@@ -106,18 +101,19 @@ def find_second_homes(homes):
 
     Args:
       homes: Dict of use to list of Home, in the order of paths.
+      exempt: Names of constants and functions to leave out.
     """
     constants = collections.defaultdict(list)
     for home in homes["constant"]:
         constants[home.name, home.value].append(home)
     for (name, _), found in constants.items():
-        if name not in INDEPENDENT:
+        if name not in exempt:
             yield from (("constant", home) for home in found[1:])
     functions = collections.defaultdict(list)
     for home in homes["function"]:
         functions[home.name].append(home)
     for name, found in functions.items():
-        if name not in PROTOCOLS and len({home.value for home in found}) > 1:
+        if name not in exempt and len({home.value for home in found}) > 1:
             others = [home for home in found if home.path != found[0].path]
             yield from (("function", home) for home in others)
 

@@ -129,6 +129,7 @@ def test_the_one_meaning_is_not_found(path, source):
     ("use", "first", "second"),
     [
         ("constant", "NAME = 'a.json'", "NAME = 'a.json'"),
+        ("constant", "_PART_2 = 'a.json'", "_PART_2 = 'a.json'"),
         ("function", "def read_rows(path):\n    pass", "def read_rows(path, options):\n    pass"),
     ],
 )
@@ -198,6 +199,21 @@ def test_exemptions_are_in_use(findings):
             assert name in {found.name for found in word_rules.find_definitions(tree)}, exempt
     for path in homes.LITERALS.values():
         assert (words.ROOT / path).exists()
+    found = {home.name for _, home in homes.find_second_homes(words.find_all_homes(), exempt=())}
+    assert found == {*homes.INDEPENDENT, *homes.PROTOCOLS}
+
+
+@pytest.mark.parametrize("pattern", word_rules.PATTERNS, ids=lambda pattern: pattern.use)
+def test_files_with_the_one_meaning_have_it(pattern):
+    for home in pattern.homes:
+        path = words.ROOT / home
+        files = [path] if path.is_file() else path.rglob("*.py")
+        names = {
+            found.name
+            for file in files
+            for found in word_rules.find_definitions(ast.parse(file.read_text(encoding="utf-8")))
+        }
+        assert any(pattern.names.fullmatch(name) for name in names), home
 
 
 def test_the_glossary_has_twenty_words():

@@ -107,7 +107,6 @@ PATTERNS = (
         re.compile(r"_?window|window_(batches|bytes)", re.IGNORECASE),
         homes=(
             "bert_tf/tasks/",
-            "bert_tf/tokenization/",
             "data_prep/sentences/",
             "data_prep/tasks/",
             "run/finetuning/tasks/span_labeler.py",

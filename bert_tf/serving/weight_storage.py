@@ -20,8 +20,8 @@ def use_stored_weights(model, storage_type, module):
     """Makes functions that are traced within a context use stored weights.
 
     The stored weights become attributes of `module`. For a model with the policy mixed_bfloat16,
-    projections are then kept in bfloat16 and not cast at each request. Only these are, because the
-    time for short inputs is the time to read them.
+    projections are then kept in bfloat16 and not cast at each request. The other weights stay
+    float32: the time for short inputs is the time to read the projections.
 
     Args:
       model: Model of bert_tf.models; it is unchanged after the context.

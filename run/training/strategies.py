@@ -27,13 +27,13 @@ GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver creates one per GPU.
 def make_strategy(devices, mixed_precision="float32"):
     """Creates the strategy from DeviceSettings. Call it before TensorFlow computes anything.
 
-    If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications. TensorFlow's
-    default, TF32, has about the precision of float16 and changes the losses.
+    If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications. This is
+    TensorFlow's default. It has about the precision of float16 and changes the losses, so it is
+    disabled with any other `mixed_precision`.
 
     Notes on standard error name each obsolete flag, and say why TensorFlow does not see a GPU of
-    the machine, since scripts hide TensorFlow's own warning. There is no choice of an all-reduce:
-    the path of NCCL is tested on CPU devices. With several workers, TensorFlow waits until all of
-    them have started.
+    the machine, since scripts hide TensorFlow's own warning. TensorFlow chooses the all-reduce,
+    which is NCCL on GPUs. With several workers, TensorFlow waits until all of them have started.
 
     Returns:
       tf.distribute.Strategy.

@@ -73,9 +73,7 @@ def test_finished_parts(tmp_path):
     assert list(json.loads((tmp_path / "prune.json").read_text())) == ["rounds", "heads", "scores"]
     with rejects(None, "contains a run with `rounds` 2", "not 3"):
         RunState(str(tmp_path), {"rounds": 3}, name="prune.json", must_be_empty=True)
-    with rejects(
-        None, "is not empty", "has no other.json to resume", "choose another `output_dir`"
-    ):
+    with rejects(None, "is not empty", "has no other.json to resume", "choose another directory"):
         RunState(str(tmp_path), {"rounds": 3}, name="other.json", must_be_empty=True)
 
 
