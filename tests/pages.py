@@ -118,7 +118,7 @@ def apply_diff(lines):
             )
             if not old and text:
                 raise ValueError(f"{name}: exists, or a hunk has none of its lines")
-            place = text.index(old, text.index(anchor[1] or ""))
-            text = text[:place] + new + text[place + len(old) :]
+            start = text.index(old, text.index(anchor[1] or ""))
+            text = text[:start] + new + text[start + len(old) :]
         changed[name] = text
     return changed

@@ -18,8 +18,8 @@ def findings():
 
 @pytest.mark.parametrize("form", code_form.FORMS)
 def test_lines_say_one_thing(findings, form):
-    places = [f"{found.path}:{found.line}" for found in findings if found.form == form]
-    assert len(places) <= LIMITS.get(form, 0), f"{code_form.FORMS[form]}: {', '.join(places)}"
+    lines = [f"{found.path}:{found.line}" for found in findings if found.form == form]
+    assert len(lines) <= LIMITS.get(form, 0), f"{code_form.FORMS[form]}: {', '.join(lines)}"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,8 @@ class DynamicLossScale(tf.Module):
 
     Otherwise, gradients of float16 activations would be rounded to zero. bfloat16 has the range of
     float32. tf_keras' class is not used: it sums gradients over replicas before the norm of their
-    slices, and adds a tf.cond. Here, the scale is a variable of the optimizer, so checkpoints contain it.
+    slices, and adds a tf.cond. Here, the scale is a variable of the optimizer, so checkpoints
+    contain it.
     """
 
     def __init__(self):

@@ -66,13 +66,13 @@ def test_no_position_sees_a_later_one(features, options):
     expected = encoder(features)["sequence_output"].numpy()
     positions = tf.tile(tf.range(S)[tf.newaxis], [B, 1])
     at_all = encoder.call_at_positions(features, positions).at_positions
-    for place in range(S):
+    for position in range(S):
         ids = features["input_ids"].numpy()
-        ids[:, place] = (ids[:, place] + 5) % V
+        ids[:, position] = (ids[:, position] + 5) % V
         changed_features = {**features, "input_ids": tf.constant(ids)}
         changed = encoder(changed_features)["sequence_output"].numpy()
         changed_at_all = encoder.call_at_positions(changed_features, positions).at_positions
-        sees = (np.arange(S) >= place) & (mask == mask[:, place : place + 1])
+        sees = (np.arange(S) >= position) & (mask == mask[:, position : position + 1])
         np.testing.assert_array_equal(changed[~sees & (mask > 0)], expected[~sees & (mask > 0)])
         np.testing.assert_array_equal(
             changed_at_all[~sees & (mask > 0)], at_all[~sees & (mask > 0)]

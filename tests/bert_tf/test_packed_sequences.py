@@ -55,20 +55,20 @@ def pack(sequences, packs):
     }
     for row, numbers in enumerate(packs):
         start = first = 0
-        for place, number in enumerate(numbers):
+        for index, number in enumerate(numbers):
             sequence = sequences[number]
             here = slice(start, start + LENGTHS[number])
             masks = slice(first, first + MASKS[number])
             features["input_ids"][row, here] = sequence["input_ids"]
-            features["input_mask"][row, here] = place + 1
+            features["input_mask"][row, here] = index + 1
             features["segment_ids"][row, here] = sequence["segment_ids"]
             features["positions"][row, here] = range(LENGTHS[number])
             features["masked_lm_positions"][row, masks] = sequence["masks"] + start
             features["masked_lm_ids"][row, masks] = sequence["masked_lm_ids"]
             features["masked_lm_weights"][row, masks] = 1
-            features["next_sentence_positions"][row, place] = start
-            features["next_sentence_labels"][row, place] = sequence["label"]
-            features["next_sentence_weights"][row, place] = 1
+            features["next_sentence_positions"][row, index] = start
+            features["next_sentence_labels"][row, index] = sequence["label"]
+            features["next_sentence_weights"][row, index] = 1
             start = here.stop
             first = masks.stop
     return features

@@ -1,4 +1,4 @@
-"""Compiled functions: the place of their code, also if it cannot be written."""
+"""Compiled functions: the location of their code, also if it cannot be written."""
 
 import os
 import subprocess

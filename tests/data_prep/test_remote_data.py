@@ -29,19 +29,19 @@ def folder_url():
 def test_vocabulary_and_records_match_a_local_run(folder_url, tmp_path, capsys):
     """Missing shards are created again."""
 
-    def run(place, output_file="records/r.tfrecord"):
+    def run(root, output_file="records/r.tfrecord"):
         vocabulary_job.run(
             resolved(
                 VocabularySettings(
-                    f"{place}/text/*", f"{place}/vocab.txt", vocab_size=300, num_workers=1
+                    f"{root}/text/*", f"{root}/vocab.txt", vocab_size=300, num_workers=1
                 )
             )
         )
         pretraining_job.run(
             JobSettings(
-                input_file=f"{place}/text",
-                output_file=f"{place}/{output_file}",
-                vocab_file=f"{place}/vocab.txt",
+                input_file=f"{root}/text",
+                output_file=f"{root}/{output_file}",
+                vocab_file=f"{root}/vocab.txt",
                 num_output_shards=3,
                 num_workers=1,
                 instances=InstanceSettings(max_seq_length=40, dupe_factor=2),
@@ -50,10 +50,10 @@ def test_vocabulary_and_records_match_a_local_run(folder_url, tmp_path, capsys):
 
     lines = (REFERENCE / "text" / "corpus.txt").read_bytes().splitlines(keepends=True)
     names = [f"records/r-0000{number}-of-00003.tfrecord" for number in range(3)]
-    for place in (folder_url, str(tmp_path)):
-        put(f"{place}/text/a.txt", b"".join(lines[:99]))
-        put(f"{place}/text/b.txt.gz", gzip.compress(b"".join(lines[99:])))
-        run(place)
+    for root in (folder_url, str(tmp_path)):
+        put(f"{root}/text/a.txt", b"".join(lines[:99]))
+        put(f"{root}/text/b.txt.gz", gzip.compress(b"".join(lines[99:])))
+        run(root)
     files.at(f"{folder_url}/{names[2]}").remove()
     # A file system of ram:// would take this name for a directory: others begin with it.
     put(f"{folder_url}/records/r.tfrecord", "")

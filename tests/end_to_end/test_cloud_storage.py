@@ -56,22 +56,22 @@ def local(cloud, tmp_path_factory):
     return folder
 
 
-def at(place, **files):
-    """Flags whose values are files and directories of a place."""
-    return {flag: f"{place}/{name}" for flag, name in files.items()}
+def at(root, **files):
+    """Flags whose values are files and directories below a root."""
+    return {flag: f"{root}/{name}" for flag, name in files.items()}
 
 
-def model(place):
+def model(root):
     return {
-        **at(place, bert_config_file="bert_config.json", vocab_file="vocab.txt"),
+        **at(root, bert_config_file="bert_config.json", vocab_file="vocab.txt"),
         "max_seq_length": S,
     }
 
 
-def pretraining(place):
+def pretraining(root):
     return {
         **at(
-            place,
+            root,
             bert_config_file="bert_config.json",
             input_file="records/*.tfrecord",
             output_dir="pretrained",
@@ -90,12 +90,12 @@ def pretraining(place):
 @pytest.fixture(scope="module")
 def data(local):
     """`local` with a vocabulary and records, also in the cloud."""
-    for place in (local, CLOUD):
+    for root in (local, CLOUD):
         scripts.succeed(
             "data_prep.learn_vocab",
             vocab_size=VOCAB_SIZE,
             num_unused=5,
-            **at(place, input_file="train.txt", vocab_file="vocab.txt"),
+            **at(root, input_file="train.txt", vocab_file="vocab.txt"),
         )
         (local / "records").mkdir(exist_ok=True)
         scripts.succeed(
@@ -103,7 +103,7 @@ def data(local):
             dupe_factor=2,
             **LENGTHS,
             **at(
-                place,
+                root,
                 input_file="train.txt",
                 output_file="records/train.tfrecord",
                 vocab_file="vocab.txt",
@@ -178,16 +178,16 @@ def test_a_killed_run_leaves_no_sentences_and_can_be_repeated(cloud, local):
         **at(local, input_file="train.txt", output_dir="sentences"),
         **flags,
     )
-    place = at(CLOUD, input_file="train.txt", output_dir="sentences")
+    paths = at(CLOUD, input_file="train.txt", output_dir="sentences")
     before = len(cloud.requests)
     with cloud.hold(r"sentences/sentences-00003"):
         scripts.kill_when(
-            scripts.command("data_prep.split_sentences", **place, **flags),
+            scripts.command("data_prep.split_sentences", **paths, **flags),
             None,
             lambda: any(kind == "held" for kind, _ in cloud.requests[before:]),
         )
     assert not cloud.names(f"{CLOUD}/sentences")
-    scripts.succeed("data_prep.split_sentences", **place, **flags)
+    scripts.succeed("data_prep.split_sentences", **paths, **flags)
     names = sorted(path.name for path in (local / "sentences").iterdir())
     assert cloud.names(f"{CLOUD}/sentences") == names
     for name in names[:4]:
@@ -224,7 +224,7 @@ def test_steps_between_checkpoints_send_no_requests(killed_run):
     for step in range(killed_run.resumed_step + 2 * SAVE_STEPS, STEPS + 1, SAVE_STEPS):
         end = names.index(next(name for name in names if name.startswith(f"ckpt-{step}")))
         begin = max(
-            place for place, name in enumerate(names[:end]) if name.startswith("checkpoint")
+            number for number, name in enumerate(names[:end]) if name.startswith("checkpoint")
         )
         between = names[begin + 1 : end]
         assert [
@@ -256,7 +256,7 @@ def test_export_gets_the_next_version_and_fills_masks(cloud):
 
 @pytest.mark.usefixtures("killed_run")
 def test_fine_tuning_equals_that_of_local_files(cloud, data, tmp_path):
-    for place in (data, CLOUD):
+    for root in (data, CLOUD):
         scripts.succeed(
             "run.run_classifier",
             task_name="custom",
@@ -267,8 +267,8 @@ def test_fine_tuning_equals_that_of_local_files(cloud, data, tmp_path):
             train_batch_size=5,
             num_train_epochs=2.0,
             learning_rate=1e-3,
-            **model(place),
-            **at(place, data_dir="task", init_checkpoint="pretrained", output_dir="classifier"),
+            **model(root),
+            **at(root, data_dir="task", init_checkpoint="pretrained", output_dir="classifier"),
         )
     output = cloud.download(f"{CLOUD}/classifier", tmp_path)
     for name in ("test_results.tsv", "eval_log.csv", "training_log.csv", "task.json"):
@@ -286,19 +286,19 @@ def test_fine_tuning_equals_that_of_local_files(cloud, data, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "message"),
+    ("root", "message"),
     [("gs://nothing/x", "bucket does not exist"), ("gs://secret/x", "does not have storage")],
 )
-def test_places_without_access(data, place, message):
+def test_roots_without_access(data, root, message):
     for module, flags in (
         (
             "data_prep.learn_vocab",
-            {**at(place, input_file="train.txt"), "vocab_file": data / "never.txt"},
+            {**at(root, input_file="train.txt"), "vocab_file": data / "never.txt"},
         ),
-        ("run.run_pretraining", {**pretraining(data), "output_dir": f"{place}/run"}),
-        ("run.fill_mask", {**model(data), **at(place, init_checkpoint="model"), "text": "[MASK]"}),
+        ("run.run_pretraining", {**pretraining(data), "output_dir": f"{root}/run"}),
+        ("run.fill_mask", {**model(data), **at(root, init_checkpoint="model"), "text": "[MASK]"}),
     ):
-        assert re.search(f"{place}.*{message}", scripts.fail(module, **flags)), module
+        assert re.search(f"{root}.*{message}", scripts.fail(module, **flags)), module
 
 
 def test_a_bucket_that_can_only_be_read(data):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.large
 
 VOCAB_SIZES = {"en": 150, "ko": 100, "zh": 40}
 LENGTHS = {"max_seq_length": 24, "max_predictions_per_seq": 4}
-PLACES = {
+CAPITALS = {
     "en": {
         "France": "Paris",
         "Japan": "Tokyo",
@@ -65,7 +65,7 @@ def write_raw_text(folder, language):
     documents = [
         [
             [sentence.format(country=country, city=city) for sentence in SENTENCES[language]]
-            for country, city in generator.sample(sorted(PLACES[language].items()), 3)
+            for country, city in generator.sample(sorted(CAPITALS[language].items()), 3)
         ]
         for _ in range(20)
     ]

@@ -91,9 +91,9 @@ def write_squad(path, is_test=False):
             question |= {"answers": [], "is_impossible": number % 5 == 4}
         if number % 5 != 4:
             answer = ANSWERS[number % 3]
-            place = generator.integers(len(words))
-            words[place] = f"({answer.title()}),"
-            start = len(" ".join(words[:place])) + (2 if place else 1)
+            index = generator.integers(len(words))
+            words[index] = f"({answer.title()}),"
+            start = len(" ".join(words[:index])) + (2 if index else 1)
             if not is_test:
                 question["answers"] = [
                     {"text": answer.title(), "answer_start": 0 if number == 6 else start}

@@ -129,9 +129,9 @@ def write_questions(folder, rng):
         for number in range(EXAMPLES):
             context = sentence(rng, 40, 20)
             words = context.split()
-            place = rng.randrange(len(words) - 1)
-            answer = " ".join(words[place : place + 2])
-            start = len(" ".join(words[:place])) + (place > 0)
+            index = rng.randrange(len(words) - 1)
+            answer = " ".join(words[index : index + 2])
+            start = len(" ".join(words[:index])) + (index > 0)
             impossible = every > 0 and number % every == 0
             question = {
                 "id": str(number),

@@ -46,13 +46,13 @@ def test_yaml_creates_no_objects(tmp_path, trap):
         read_config_file(str(tmp_path / "params.yaml"))
 
 
-@pytest.mark.parametrize("place", ["/elsewhere/ckpt-1", "../other/ckpt-1", "below/ckpt-1"])
-def test_run_deletes_no_checkpoints_of_other_directories(tmp_path, place):
+@pytest.mark.parametrize("path", ["/elsewhere/ckpt-1", "../other/ckpt-1", "below/ckpt-1"])
+def test_run_deletes_no_checkpoints_of_other_directories(tmp_path, path):
     """TensorFlow deletes old checkpoints wherever the file `checkpoint` says that they are."""
     folder = tmp_path / "run"
     (folder / "below").mkdir(parents=True)
     (folder / "checkpoint").write_text(
-        f'model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "{place}"\n'
+        f'model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "{path}"\n'
     )
     with rejects("run/checkpoint", "lists", "ckpt-1", "not in its directory"):
         checkpoints.CheckpointManager(tf.train.Checkpoint(), str(folder), max_to_keep=1)

@@ -265,8 +265,8 @@ def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
         batch_sizes=2,
         **LENGTH,
     )
-    for place in (tmp_path, next(tmp_path.rglob("*.tflite"))):
-        exported = bert_tf.load(place)
+    for path in (tmp_path, next(tmp_path.rglob("*.tflite"))):
+        exported = bert_tf.load(path)
         assert exported.kind == "encoder"
         for texts in (TEXTS, []):
             assert {*exported(text=texts)} == {

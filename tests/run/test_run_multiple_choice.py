@@ -38,7 +38,7 @@ def questions(number, seed):
 def write_swag(path, number, seed, with_labels=True):
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        header = ["sent1", "sent2", *(f"ending{place}" for place in range(4))]
+        header = ["sent1", "sent2", *(f"ending{number}" for number in range(4))]
         writer.writerow([*header, "label"] if with_labels else header)
         for sentence, beginning, endings, label in questions(number, seed):
             row = [sentence, beginning, *endings]
@@ -105,8 +105,8 @@ def test_race_with_another_number_of_choices(folder):
     It is trained with four, and answers questions with three.
     """
     for number, (sentence, beginning, endings, label) in enumerate(questions(12, 3)):
-        place = folder / "race" / ("high" if number % 2 else "middle")
-        place.mkdir(parents=True, exist_ok=True)
+        level = folder / "race" / ("high" if number % 2 else "middle")
+        level.mkdir(parents=True, exist_ok=True)
         chosen = [
             endings[label],
             *(ending for each, ending in enumerate(endings) if each != label),
@@ -114,7 +114,7 @@ def test_race_with_another_number_of_choices(folder):
         chosen = chosen[number % 3 :] + chosen[: number % 3]
         # One article is too long for a row.
         length = 20 if number == 7 else 0
-        (place / f"{number}.txt").write_text(
+        (level / f"{number}.txt").write_text(
             json.dumps(
                 {
                     "article": sentence + " and" * length,

@@ -43,7 +43,7 @@ FLAGS = {
 
 
 def make_file(path, num_sentences, seed):
-    """Writes sentences about persons and places, some of several words or tokens."""
+    """Writes sentences about persons and locations, some of several words or tokens."""
     parts = [
         "anna B-PER\nbergsen I-PER",
         "bergs B-PER",

@@ -317,13 +317,13 @@ def write_parts(arrays, write_variant, tmp_path):
         path = write_variant()
         os.remove(os.path.join(path, "model.safetensors"))
         parts = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
-        places = {key: parts[number % 2] for number, key in enumerate(sorted(arrays))}
+        weight_map = {key: parts[number % 2] for number, key in enumerate(sorted(arrays))}
         for part in parts:
             safetensors.numpy.save_file(
-                {key: arrays[key] for key in arrays if places[key] == part}, tmp_path / part
+                {key: arrays[key] for key in arrays if weight_map[key] == part}, tmp_path / part
             )
         (tmp_path / "model.safetensors.index.json").write_text(
-            json.dumps({"metadata": {"total_size": 1}, "weight_map": places})
+            json.dumps({"metadata": {"total_size": 1}, "weight_map": weight_map})
             if index is None
             else index
         )

@@ -126,9 +126,9 @@ def test_fingerprints_contain_the_beginning_of_large_files(tmp_path, monkeypatch
     (tmp_path / "b").write_bytes(bytes(600))
     first = run_state.fingerprint(paths)
     complete = run_state.fingerprint(paths, is_complete=True)
-    for place, is_seen in ((0, True), (399, True), (400, False)):
+    for index, is_seen in ((0, True), (399, True), (400, False)):
         content = bytearray(600)
-        content[place] = 1
+        content[index] = 1
         (tmp_path / "b").write_bytes(content)
         assert (run_state.fingerprint(paths) != first) == is_seen
         assert run_state.fingerprint(paths, is_complete=True) != complete

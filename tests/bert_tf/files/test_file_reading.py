@@ -227,8 +227,8 @@ def test_reasons(monkeypatch, case):
         raise case.error(None, None, case.message)
 
     monkeypatch.setattr(tf.io.gfile, "stat", fail)
-    place = files.at(PATH)
-    for query in (place.exists, place.is_dir, place.is_file, place.size):
+    file = files.at(PATH)
+    for query in (file.exists, file.is_dir, file.is_file, file.size):
         with rejects(
             PATH, "cannot be read", *case.parts, error=case.expected, end=case.end
         ) as caught:

@@ -249,35 +249,37 @@ def test_errors_of_an_upload_name_the_object(store, monkeypatch):
 @pytest.mark.parametrize("folder_name", ["folder", "store"])
 def test_a_remote_directory_is_uploaded_in_order(request, monkeypatch, folder_name):
     """Readers wait for saved_model.pb, which is last."""
-    place = (
+    root = (
         request.getfixturevalue("store") if folder_name == "store" else remote_folders.new_folder()
     )
     names = [
-        f"{place}/model/{name}" for name in ("variables/index", "fingerprint.pb", "saved_model.pb")
+        f"{root}/model/{name}" for name in ("variables/index", "fingerprint.pb", "saved_model.pb")
     ]
     uploaded = []
     upload = Remote.upload
     monkeypatch.setattr(
-        Remote, "upload", lambda place, local: uploaded.append(place.path) or upload(place, local)
+        Remote,
+        "upload",
+        lambda target, local: uploaded.append(target.path) or upload(target, local),
     )
     inside = ["saved_model.pb", "variables/index", "fingerprint.pb"]
-    fill(files.new_folder(f"{place}/model/"), inside)
+    fill(files.new_folder(f"{root}/model/"), inside)
     assert uploaded == names
     assert {files.read_bytes(name) for name in names} == {b"new"}
-    with pytest.raises(FileExistsError, match=rf"^{place}/model: already exists$"):
-        fill(files.new_folder(f"{place}/model"), inside)
+    with pytest.raises(FileExistsError, match=rf"^{root}/model: already exists$"):
+        fill(files.new_folder(f"{root}/model"), inside)
     with pytest.raises(KeyboardInterrupt):
-        fill(files.new_folder(f"{place}/other"), inside, KeyboardInterrupt)
-    assert not files.at(f"{place}/other").exists()
+        fill(files.new_folder(f"{root}/other"), inside, KeyboardInterrupt)
+    assert not files.at(f"{root}/other").exists()
 
 
 def test_a_failed_upload_of_several_leaves_none(store, monkeypatch):
     upload = Remote.upload
 
-    def fail_at_b(place, local):
-        if place.path.endswith("b"):
-            raise OSError(f"{place.path}: cannot be written: no permission")
-        upload(place, local)
+    def fail_at_b(target, local):
+        if target.path.endswith("b"):
+            raise OSError(f"{target.path}: cannot be written: no permission")
+        upload(target, local)
 
     monkeypatch.setattr(Remote, "upload", fail_at_b)
     with pytest.raises(OSError, match="b: cannot be written: no permission"):
@@ -293,7 +295,7 @@ def test_old_objects_are_removed_before_new_ones_are_uploaded(store, monkeypatch
     monkeypatch.setattr(
         Remote,
         "upload",
-        lambda place, local: existing.append(files.at(store).names()) or upload(place, local),
+        lambda target, local: existing.append(files.at(store).names()) or upload(target, local),
     )
     fill(files.new_files(store), ["model.index", "model.data"])
     assert existing == [["kept"], ["kept", "model.data"]]

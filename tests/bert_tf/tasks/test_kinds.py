@@ -41,17 +41,17 @@ def decode(context, scores, begins):
     shifts = np.array([window.start for window in context]) - begins
     return [
         (
-            sums[place],
-            spans.starts[place] + shifts[spans.windows[place]],
-            spans.ends[place] + shifts[spans.windows[place]],
+            sums[index],
+            spans.starts[index] + shifts[spans.windows[index]],
+            spans.ends[index] + shifts[spans.windows[index]],
         )
-        for place in decoding.rank(sums, decoding.N_BEST_SIZE)
+        for index in decoding.rank(sums, decoding.N_BEST_SIZE)
     ]
 
 
-@pytest.mark.parametrize("places", [7, 1, 0])  # the fewer decimal places, the more equal scores
+@pytest.mark.parametrize("decimals", [7, 1, 0])  # the fewer decimal places, the more equal scores
 @pytest.mark.parametrize("seed", range(2))
-def test_the_graph_equals_numpy_on_random_windows(places, seed):
+def test_the_graph_equals_numpy_on_random_windows(decimals, seed):
     generator = np.random.default_rng(seed)
     totals = generator.integers(0, 41, CONTEXTS)
     rooms = generator.integers(3, LENGTH - 3, CONTEXTS)
@@ -73,7 +73,7 @@ def test_the_graph_equals_numpy_on_random_windows(places, seed):
 
     begins = LENGTH - 1 - rooms[rows]  # after [CLS], a question that leaves this room, and [SEP]
     mask = np.arange(LENGTH) < (begins + windows.lengths.numpy() + 1)[:, np.newaxis]
-    scores = generator.normal(size=[2, len(rows), LENGTH]).astype(np.float32).round(places)
+    scores = generator.normal(size=[2, len(rows), LENGTH]).astype(np.float32).round(decimals)
     found = rank_spans(
         windows,
         {"input_mask": tf.constant(mask, tf.int32)},

@@ -89,8 +89,8 @@ def garble(rng, text):
     """Returns the text as bytes, some of which are not UTF-8."""
     content = bytearray(text.encode())
     for _ in range(rng.randrange(1, 5)):
-        place = rng.randrange(len(content) + 1)
-        content[place : place + rng.randrange(3)] = rng.choice(
+        start = rng.randrange(len(content) + 1)
+        content[start : start + rng.randrange(3)] = rng.choice(
             [
                 b"",
                 b"\x80",

@@ -24,7 +24,7 @@ def tokenizer(make_tokenizer):
 
 def make_sentences(*sentences, labels=None):
     lines = [
-        [10 * number + place for place in range(len(words))]
+        [10 * number + index for index in range(len(words))]
         for number, words in enumerate(sentences)
     ]
     return conll.Sentences("file", [], lines, list(sentences), labels)

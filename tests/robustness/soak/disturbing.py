@@ -64,28 +64,28 @@ class Disturber:
             self._say(f"{kind}: {line}")
 
     def _run_undisturbed(self, **flags):
-        place = self._folder / "undisturbed"
-        self._finish(place, **flags)
-        found = comparison.read_contents(place)
-        shutil.rmtree(place)
+        folder = self._folder / "undisturbed"
+        self._finish(folder, **flags)
+        found = comparison.read_contents(folder)
+        shutil.rmtree(folder)
         return found
 
     def _disturb(self, num_kills):
         """Kills one job this many times, lets it finish, and compares its files."""
-        place = self._folder / "broken"
+        folder = self._folder / "broken"
         signals = []
         for _ in range(num_kills):
-            number = self._kill(place)
+            number = self._kill(folder)
             if number is None:
                 break
             signals.append(number)
-            now = comparison.read_contents(place)
+            now = comparison.read_contents(folder)
             self._report("half-written", comparison.find_half_written(now, self._all_saved))
             if self._output == "export_dir" and self._undisturbed.keys() <= now.keys():
                 break  # A restarted export would write another version.
         else:
-            self._finish(place)
-        now = comparison.read_contents(place)
+            self._finish(folder)
+        now = comparison.read_contents(folder)
         self._report("half-written", comparison.find_half_written(now, self._all_saved))
         self._report(
             "different",
@@ -95,7 +95,7 @@ class Disturber:
             "left behind",
             [
                 path
-                for path in comparison.list_paths(place)
+                for path in comparison.list_paths(folder)
                 if comparison.is_unfinished(path) or path.endswith(".lock")
             ],
         )
@@ -104,31 +104,31 @@ class Disturber:
         self._say(
             f"job {self.counts['jobs']}: {', '.join(each.name for each in signals) or 'not killed'}"
         )
-        shutil.rmtree(place)
+        shutil.rmtree(folder)
 
-    def _start(self, place, **flags):
-        place.mkdir(exist_ok=True)
-        output = os.path.join(place.name, NAMES.get(self._output, "")).rstrip("/")
+    def _start(self, folder, **flags):
+        folder.mkdir(exist_ok=True)
+        output = os.path.join(folder.name, NAMES.get(self._output, "")).rstrip("/")
         command = scripts.command(self._module, **{**self._flags, self._output: output, **flags})
         return scripts.Process(command, self._folder, "", {"TMPDIR": str(self._temporary)})
 
-    def _finish(self, place, **flags):
-        with self._start(place, **flags) as process:
+    def _finish(self, folder, **flags):
+        with self._start(folder, **flags) as process:
             _, errors = process.communicate(LONGEST)
             assert process.returncode == 0, errors[-3000:]
 
-    def _kill(self, place):
+    def _kill(self, folder):
         """Starts a job and kills it; returns the signal, None if the job finished before."""
         until = time.monotonic() + self._rng.uniform(0.1, 1.0) * self._seconds
         waits_for_save = self._rng.random() < 0.5
         number = self._rng.choice([signal.SIGKILL] * 3 + [signal.SIGTERM])
         is_saving = False
-        with self._start(place) as process:
+        with self._start(folder) as process:
             while process.poll() is None and time.monotonic() < until and not is_saving:
                 is_saving = (
                     waits_for_save
                     and time.monotonic() > until - 0.7 * self._seconds
-                    and any(map(comparison.is_unfinished, comparison.list_paths(place)))
+                    and any(map(comparison.is_unfinished, comparison.list_paths(folder)))
                 )
                 time.sleep(0 if is_saving else 0.002)
             if process.poll() is not None:

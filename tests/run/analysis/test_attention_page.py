@@ -145,8 +145,8 @@ def test_lines_are_the_models_numbers(browser, seen):
     attention = seen[1][0].attention[0]
     strong = np.argwhere((page.quantize_attention(attention) / 255) ** 2 >= 0.01)
     assert set(drawn) == {(int(row), int(column)) for row, column in strong}
-    for place, weight in drawn.items():
-        assert weight == pytest.approx(attention[place], abs=0.0045)
+    for pair, weight in drawn.items():
+        assert weight == pytest.approx(attention[pair], abs=0.0045)
     assert get_words(browser) == seen[1][0].pieces
     browser.find_elements(By.CSS_SELECTOR, "#view [data-row]")[3].click()
     assert {row for row, _ in get_lines(browser)} == {3}
@@ -172,7 +172,7 @@ def test_filters_and_switches(browser, seen):
     find(browser, "#filter option[value=all]").click()
     find(browser, "#cls").click()
     find(browser, "#sep").click()
-    assert {place for pair in get_lines(browser) for place in pair} == {1, 2, 3, 4, 5, 6, 8, 9}
+    assert {token for pair in get_lines(browser) for token in pair} == {1, 2, 3, 4, 5, 6, 8, 9}
     find(browser, "#cls").click()
     find(browser, "#sep").click()
     find(browser, "#join").click()

@@ -30,9 +30,9 @@ def make_tokens(rows, segments):
     return behaviors.Tokens.from_features(features, TOKENIZER, IS_PUNCTUATION)
 
 
-def attend_to(places, size):
-    """Returns the attention [S, S] of a head whose tokens attend to one place each."""
-    return np.eye(size, dtype=np.float32)[places]
+def attend_to(positions, size):
+    """Returns the attention [S, S] of a head whose tokens attend to one token each."""
+    return np.eye(size, dtype=np.float32)[positions]
 
 
 def measure(heads, tokens):
@@ -49,14 +49,14 @@ def measure(heads, tokens):
 def test_behaviors_of_one_text():
     size = 6
     tokens = make_tokens([[CLS, 5, 6, DOT, 7, SEP]], [[0] * 6])
-    places = np.arange(size)
+    positions = np.arange(size)
     heads = {
-        "previous": attend_to(np.maximum(places - 1, 0), size),
-        "next": attend_to(np.minimum(places + 1, 5), size),
-        "same": attend_to(places, size),
-        "cls": attend_to(0 * places, size),
-        "sep": attend_to(0 * places + 5, size),
-        "punctuation": attend_to(0 * places + 3, size),
+        "previous": attend_to(np.maximum(positions - 1, 0), size),
+        "next": attend_to(np.minimum(positions + 1, 5), size),
+        "same": attend_to(positions, size),
+        "cls": attend_to(0 * positions, size),
+        "sep": attend_to(0 * positions + 5, size),
+        "punctuation": attend_to(0 * positions + 3, size),
         "entropy": np.full([size, size], 1 / size),
     }
     found = measure([each[np.newaxis] for each in heads.values()], tokens)
@@ -71,7 +71,7 @@ def test_behaviors_of_one_text():
         assert max(others) < 0.5
     assert found["entropy"][-1] == pytest.approx(np.log(6))
     assert found["distance"][0] == pytest.approx(5 / 6)  # The first token attends to itself.
-    assert found["distance"][-1] == pytest.approx(np.abs(places[:, None] - places).mean())
+    assert found["distance"][-1] == pytest.approx(np.abs(positions[:, None] - positions).mean())
     assert found["first_text"] == pytest.approx([4 / 6, 4 / 6, 4 / 6, 0, 0, 1, 4 / 6])
     assert np.isnan(found["second_text"]).all()
 
@@ -166,8 +166,10 @@ def test_each_layer_has_its_own_probe_and_the_mix_prefers_the_informative_layer(
 def test_probes_of_pairs_read_both_words():
     """The second word determines the class of a pair."""
     vectors, labels = make_states(400, 3)
-    places = np.stack([np.arange(400), np.roll(np.arange(400), 7)], axis=1)
-    examples = Examples(vectors.astype(np.float16), places, np.array(labels)[places[:, 1]].tolist())
+    positions = np.stack([np.arange(400), np.roll(np.arange(400), 7)], axis=1)
+    examples = Examples(
+        vectors.astype(np.float16), positions, np.array(labels)[positions[:, 1]].tolist()
+    )
     found = linear_probes.probe(examples, examples, epochs=30, batch_size=64, learning_rate=0.02)
     assert found.accuracy[INFORMATIVE] > 0.99
 
@@ -175,10 +177,10 @@ def test_probes_of_pairs_read_both_words():
 @pytest.mark.large
 def test_unknown_classes_count_as_errors():
     vectors, labels = make_states(100, 4)
-    places = np.arange(100)[:, np.newaxis]
-    unknown = Examples(vectors, places, [-1] * 100)
+    positions = np.arange(100)[:, np.newaxis]
+    unknown = Examples(vectors, positions, [-1] * 100)
     found = linear_probes.probe(
-        Examples(vectors, places, labels), unknown, epochs=1, learning_rate=0.02
+        Examples(vectors, positions, labels), unknown, epochs=1, learning_rate=0.02
     )
     assert found.mix_accuracy == 0
     assert not found.accuracy.any()

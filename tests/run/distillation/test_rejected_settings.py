@@ -204,7 +204,7 @@ def test_general_students_and_teachers_that_are_rejected(variants, tmp_path, fla
 
 @pytest.mark.usefixtures("in_toys")
 def test_labels_of_another_task(tmp_path):
-    (tmp_path / "places.txt").write_text("Rome B-LOC\n\n" * 4)
+    (tmp_path / "entities.txt").write_text("Rome B-LOC\n\n" * 4)
     assert_rejected(
         "run.run_distillation",
         "",
@@ -213,9 +213,9 @@ def test_labels_of_another_task(tmp_path):
             "output_dir": tmp_path / "out",
             **toy_runs.DATA["tagger"],
             "student_layers": "0",
-            "train_file": tmp_path / "places.txt",
+            "train_file": tmp_path / "entities.txt",
         },
-        Message("places.txt:1", "unknown label 'B-LOC'", "the training data"),
+        Message("entities.txt:1", "unknown label 'B-LOC'", "the training data"),
     )
 
 

@@ -33,8 +33,8 @@ def make_pairs(count, lengths, seed=3, lowest=4):
     """
     generator = np.random.default_rng(seed)
     lengths = np.broadcast_to(lengths, count)
-    places = np.arange(S)
-    is_real = places < lengths[:, np.newaxis]
+    positions = np.arange(S)
+    is_real = positions < lengths[:, np.newaxis]
     ids = np.where(is_real, generator.integers(lowest, V, (count, S)), 0)
     middles = generator.integers(2, lengths - 2)
     ids[:, 0] = CLS
@@ -42,7 +42,7 @@ def make_pairs(count, lengths, seed=3, lowest=4):
     return {
         "input_ids": ids.astype(np.int32),
         "input_mask": is_real.astype(np.int32),
-        "segment_ids": (is_real & (places > middles[:, np.newaxis])).astype(np.int32),
+        "segment_ids": (is_real & (positions > middles[:, np.newaxis])).astype(np.int32),
         "next_sentence_labels": generator.integers(0, 2, (count, 1)).astype(np.int32),
     }
 

@@ -53,10 +53,10 @@ def test_records_come_with_their_epoch_and_position_also_after_resuming(files):
             7,
             1,
             skip_steps,
-            transform=lambda features, epochs, places: {
+            transform=lambda features, epochs, indices: {
                 "id": features["input_ids"][:, 0],
                 "epoch": epochs,
-                "place": places,
+                "index": indices,
             },
         )
         return [
@@ -65,12 +65,12 @@ def test_records_come_with_their_epoch_and_position_also_after_resuming(files):
         ]
 
     whole = read(0, 12)
-    places = [
-        (epoch, place)
+    indices = [
+        (epoch, index)
         for batch in whole
-        for epoch, place in zip(batch["epoch"], batch["place"], strict=True)
+        for epoch, index in zip(batch["epoch"], batch["index"], strict=True)
     ]
-    assert places == [divmod(number, 30) for number in range(12 * 7)]
+    assert indices == [divmod(number, 30) for number in range(12 * 7)]
     assert read(6, 6) == whole[6:]
 
 
@@ -89,12 +89,12 @@ def assert_hosts_have_the_batches_of_one(make_batches, hosts, num_batches):
             )
 
 
-def add_numbers(features, epochs, places):
+def add_numbers(features, epochs, indices):
     """Stands in for masking: adds a feature that depends on the record's epoch and position."""
     return {
         **features,
         "number": tf.stack(
-            [features["input_ids"][:, 0], tf.cast(100 * epochs + places, tf.int32)], 1
+            [features["input_ids"][:, 0], tf.cast(100 * epochs + indices, tf.int32)], 1
         ),
     }
 

@@ -65,13 +65,13 @@ def test_loss(rows, options):
     table = model.encoder.embeddings.word_embeddings.numpy()
     items = []
     for row, (ids, numbers) in enumerate(zip(rows["input_ids"], rows["input_mask"], strict=True)):
-        for place in range(len(ids) - 1):
-            if numbers[place + 1] and numbers[place + 1] == numbers[place]:
+        for position in range(len(ids) - 1):
+            if numbers[position + 1] and numbers[position + 1] == numbers[position]:
                 head = model.masked_lm.layer_norm(
-                    model.masked_lm.transform(states[row, place : place + 1])
+                    model.masked_lm.transform(states[row, position : position + 1])
                 ).numpy()[0]
                 logits = table.astype(np.float64) @ head
-                items.append(np.log(np.exp(logits).sum()) - logits[ids[place + 1]])
+                items.append(np.log(np.exp(logits).sum()) - logits[ids[position + 1]])
     assert len(items) == (7 if rows is PACKED else 8)
     assert found.keys() == {"loss", "next_token_loss"}
     assert float(found["next_token_loss"]) == pytest.approx(np.mean(items), rel=1e-5)

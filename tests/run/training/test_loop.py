@@ -237,8 +237,8 @@ def test_deleted_checkpoints_leave_a_finished_run_or_none(tmp_path, monkeypatch)
     found = []
     remove = Local.remove
 
-    def remove_and_look(place):
-        remove(place)
+    def remove_and_look(path):
+        remove(path)
         found.append(
             has_run(str(tmp_path)) and os.path.basename(find_latest_checkpoint(str(tmp_path)))
         )

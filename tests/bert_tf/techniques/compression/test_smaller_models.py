@@ -223,11 +223,11 @@ def test_scores_of_a_reduced_vocabulary(features, tmp_path):
     tensors, config = keep_pieces(model_tensors(model), CONFIG, ids)
     assert config.vocab_size == 7
     smaller = reload(tmp_path, tensors, config)
-    places = np.random.default_rng(7).integers(0, 7, [3, 7])
-    expected = model(features | {"input_ids": tf.constant(ids[places], tf.int32)})[
+    indices = np.random.default_rng(7).integers(0, 7, [3, 7])
+    expected = model(features | {"input_ids": tf.constant(ids[indices], tf.int32)})[
         "masked_lm_logits"
     ]
-    found = smaller(features | {"input_ids": tf.constant(places, tf.int32)})["masked_lm_logits"]
+    found = smaller(features | {"input_ids": tf.constant(indices, tf.int32)})["masked_lm_logits"]
     np.testing.assert_allclose(found, tf.gather(expected, ids, axis=2), atol=1e-5)
 
 

@@ -22,9 +22,9 @@ def create(documents, **settings):
 def unmask(features):
     """Returns the IDs of each record before masking, without padding."""
     ids = features["input_ids"].copy()
-    rows, places = np.nonzero(features["masked_lm_weights"])
-    ids[rows, features["masked_lm_positions"][rows, places]] = features["masked_lm_ids"][
-        rows, places
+    rows, columns = np.nonzero(features["masked_lm_weights"])
+    ids[rows, features["masked_lm_positions"][rows, columns]] = features["masked_lm_ids"][
+        rows, columns
     ]
     return [row[mask > 0].tolist() for row, mask in zip(ids, features["input_mask"], strict=True)]
 

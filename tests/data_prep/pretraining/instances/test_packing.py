@@ -73,12 +73,12 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
     found = []
     for row, numbers in enumerate(features["input_mask"]):
         for number in range(1, numbers.max() + 1):
-            (places,) = np.nonzero(numbers == number)
-            assert (np.diff(places) == 1).all()
-            assert features["positions"][row][places].tolist() == list(range(len(places)))
-            found.append(extract_sequence(features, row, places, label and number - 1))
+            (positions,) = np.nonzero(numbers == number)
+            assert (np.diff(positions) == 1).all()
+            assert features["positions"][row][positions].tolist() == list(range(len(positions)))
+            found.append(extract_sequence(features, row, positions, label and number - 1))
             if label:
-                assert features[f"{label}_positions"][row, number - 1] == places[0]
+                assert features[f"{label}_positions"][row, number - 1] == positions[0]
         if label:
             assert features[f"{label}_weights"][row].tolist() == [1] * numbers.max() + [0] * (
                 max_sequences - numbers.max()
@@ -90,15 +90,15 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
     assert sorted(found) == sorted(expected)
 
 
-def extract_sequence(features, row, places, number):
+def extract_sequence(features, row, positions, number):
     """A sequence of a record as lists: IDs, segments, masks with their positions, and label."""
     masks = []
     if "masked_lm_positions" in features:
         columns = (features[f"masked_lm_{name}"][row] for name in ("positions", "ids", "weights"))
         masks = [
-            (int(position - places[0]), int(id_))
+            (int(position - positions[0]), int(id_))
             for position, id_, weight in zip(*columns, strict=True)
-            if weight and position in places
+            if weight and position in positions
         ]
     label = []
     if number is not None:
@@ -108,8 +108,8 @@ def extract_sequence(features, row, places, number):
             if name.endswith("_labels")
         ]
     return [
-        features["input_ids"][row][places].tolist(),
-        features["segment_ids"][row][places].tolist(),
+        features["input_ids"][row][positions].tolist(),
+        features["segment_ids"][row][positions].tolist(),
         masks,
         label,
     ]
