@@ -101,7 +101,7 @@ def find_second_homes(homes, exempt=(*INDEPENDENT, *PROTOCOLS)):
 
     Args:
       homes: Dict of use to list of Home, in the order of paths.
-      exempt: Names of constants and functions to leave out.
+      exempt: Names of constants and functions to omit.
     """
     constants = collections.defaultdict(list)
     for home in homes["constant"]:

@@ -87,7 +87,7 @@ def test_the_table_of_kaggle(write):
 
 
 @pytest.mark.parametrize(
-    ("record", "message"),
+    ("entry", "message"),
     [
         (
             {"tokens": ["a", "b"], "tags": ["O"]},
@@ -112,6 +112,6 @@ def test_the_table_of_kaggle(write):
         ),
     ],
 )
-def test_invalid_records(write, record, message):
+def test_invalid_objects(write, entry, message):
     with raises_message(message):
-        read(write("a.jsonl", json.dumps(record)))
+        read(write("a.jsonl", json.dumps(entry)))
