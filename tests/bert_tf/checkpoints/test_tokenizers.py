@@ -144,12 +144,14 @@ def test_a_saved_tokenizer_is_found_again(
     [
         (
             {"tokenizer_config_json": {"tokenize_chinese_chars": False}},
-            Message(None, "tokenize_chinese_chars is False", "only True is supported"),
+            Message(
+                "tokenizer_config.json", "tokenize_chinese_chars is False", "only True is supported"
+            ),
         ),
         (
             {"tokenizer_config_json": {"tokenizer_class": "BertJapaneseTokenizer"}},
             Message(
-                None,
+                "tokenizer_config.json",
                 "tokenizer_class is 'BertJapaneseTokenizer'",
                 "only BertTokenizer",
                 "are supported",
@@ -165,11 +167,11 @@ def test_a_saved_tokenizer_is_found_again(
         ),
         (
             {"tokenizer_json": {"normalizer": {"type": "NFC"}}},
-            Message(None, "normalizer.type is 'NFC'", "only 'BertNormalizer' is"),
+            Message("tokenizer.json", "normalizer.type is 'NFC'", "only 'BertNormalizer' is"),
         ),
         (
             {"tokenizer_json": {}},
-            Message(None, "normalizer is None", "only BertNormalizer is supported"),
+            Message("tokenizer.json", "normalizer is None", "only BertNormalizer is supported"),
         ),
         (
             {"task_json": {"do_lower_case": 1}},

@@ -140,7 +140,7 @@ def test_a_file_without_a_header_says_so():
     """And is read with the names of its columns."""
     path = str(FOLDER / "headerless.csv")
     with rejects(
-        None,
+        "headerless.csv",
         "which column has the texts?",
         "the first row looks like data",
         "if the file has no header",
