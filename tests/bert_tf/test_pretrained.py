@@ -159,7 +159,7 @@ def test_rejected_directories_and_arguments(
     assert not (tmp_path / "other").exists()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "checkpoint").write_text("")
-    with rejects(None, "contains another model (checkpoint)", "choose another directory"):
+    with rejects("run", "contains another model (checkpoint)", "choose another directory"):
         trained_classifier.save_pretrained(tmp_path / "run", toy_tokenizer)
     assert checkpoints.ModelDirectory.open(saved_path).weights_path
 

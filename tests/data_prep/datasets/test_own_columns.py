@@ -33,17 +33,23 @@ def test_columns_are_found_by_common_names(write, header, given, expected):
         (
             "a,b,label",
             Message(
-                "a.csv", "which column has the texts", "Set `text_a_column`", "one of a, b, label"
+                "a.csv",
+                "which column has the texts",
+                "Set `text_a_column`",
+                end="one of a, b, label",
             ),
         ),
         (
             "text,a,b",
             Message(
-                "a.csv", "which column has the labels", "Set `label_column`", "one of text, a, b"
+                "a.csv",
+                "which column has the labels",
+                "Set `label_column`",
+                end="one of text, a, b",
             ),
         ),
-        ("a,b", Message("a.csv", "which column has the texts")),
-        ("text", Message("a.csv", "which column has the labels")),
+        ("a,b", Message("a.csv", "which column has the texts", end="one of a, b")),
+        ("text", Message("a.csv", "which column has the labels", end="one of text")),
         ("", Message("a.csv", "is empty")),
     ],
 )

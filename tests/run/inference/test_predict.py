@@ -255,7 +255,7 @@ class InvalidFile:
         InvalidFile(
             "a.jsonl",
             '{"x": "a"}\n',
-            message=Message("a.jsonl:1", "has no key 'text'", "the keys are x"),
+            message=Message("a.jsonl:1", "has no key 'text'", end="the keys are x"),
         ),
         InvalidFile(
             "a.jsonl",
@@ -288,7 +288,7 @@ class InvalidFile:
         InvalidFile(
             "a.jsonl",
             '{"text": "a"}\n{"x": "a"}\n',
-            message=Message("a.jsonl:2", "has no key 'text'", "the keys are x"),
+            message=Message("a.jsonl:2", "has no key 'text'", end="the keys are x"),
         ),
     ],
 )
