@@ -98,8 +98,8 @@ class BertConfig:
     intermediate_size_per_layer: tuple[int, ...] | None = None
     embedding_size: int | None = None
     num_hidden_groups: int | None = None
-    # A flag or a key of task.json would be lost in a conversion, and the head would then read the
-    # wrong states.
+    # In the config, because a flag or task.json would be lost in a conversion, and the head would
+    # then read the wrong states.
     attention: str = BIDIRECTIONAL
     bilstm_head: bool = False
     pooler_act: str | None = None
@@ -116,7 +116,7 @@ class BertConfig:
             "max_position_embeddings",
         ):
             _check_size(name, getattr(self, name))
-        _check_size("type_vocab_size", self.type_vocab_size, least=0)
+        _check_size("type_vocab_size", self.type_vocab_size, min_size=0)
         if self.num_hidden_layers > MAX_LAYERS:
             raise InputError(
                 f"num_hidden_layers is {self.num_hidden_layers}: must be at most {MAX_LAYERS}"
@@ -385,10 +385,10 @@ ORIGINAL_POOLER_KEYS = frozenset(
 )
 
 
-def _check_size(name, value, least=1):
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_SIZE:
+def _check_size(name, value, min_size=1):
+    if not isinstance(value, int) or isinstance(value, bool) or not min_size <= value <= MAX_SIZE:
         raise InputError(
-            f"{name} is {value!r}: must be a {'positive' if least else 'non-negative'} integer, "
+            f"{name} is {value!r}: must be a {'positive' if min_size else 'non-negative'} integer, "
             f"at most {MAX_SIZE}"
         )
 

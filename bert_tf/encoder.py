@@ -33,12 +33,12 @@ class PositionOutputs(typing.NamedTuple):
     Attributes:
       at_positions: [B, P, H]. Output of the last layer at the positions; None without positions.
       pooled: [B, H], or [B * K, H] for packed sequences. Pooled output.
-      encoder_outputs: Dict of `BertEncoder.call`; None if it was not requested.
+      all_outputs: Dict of `BertEncoder.call`; None if it was not requested.
     """
 
     at_positions: tf.Tensor | None
     pooled: tf.Tensor
-    encoder_outputs: dict | None
+    all_outputs: dict | None
 
 
 @register
@@ -222,7 +222,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
             what tokens attend to.
 
         Returns:
-          PositionOutputs, with `encoder_outputs` if return_attention_scores is True.
+          PositionOutputs, with `all_outputs` if return_attention_scores is True.
         """
         outputs = self(features, training=training, return_attention_scores=return_attention_scores)
         at_positions = None
@@ -241,8 +241,7 @@ class BertEncoder(KerasModel, tf_keras.Model):
     def find_pooled(self, features, starts=None):
         """Returns the position of the token that the pooler reads in each sequence.
 
-        Causal models are known only here: callers pass the starts of sequences in any case, and
-        heads and kinds of tasks are unchanged.
+        Callers pass the starts of sequences in any case, so heads do not depend on the attention.
 
         Args:
           features: See `call`.

@@ -6,8 +6,7 @@ depends only on the features. Given the normalizers of the whole batch, each par
 partial loss. The partial losses, and their gradients, add up to those of a single device. A mean of
 the means of the parts would not: items of larger parts would count less.
 
-Shape legend: B batch, S sequence, K sequences of a packed row, P positions to predict, V
-vocabulary.
+Shape legend: B batch, S sequence, K sequences of a packed row, P positions, V vocabulary.
 """
 
 import dataclasses
@@ -186,14 +185,14 @@ def _sentence_items(name, outputs, features):
 
 
 def sentence_scores(name, outputs, features):
-    """Returns the logits [N, 2] and the labels int32 [N] of N sequences, B or B * K."""
+    """Returns the logits [n, 2] and the labels int32 [n] of n sequences, B or B * K."""
     return tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(
         features[f"{name}_labels"], [-1]
     )
 
 
 def get_sentence_weights(name, features):
-    """Returns the weights of packed sequences, float32 [N], 0 for missing ones; otherwise None."""
+    """Returns the weights of packed sequences, float32 [n], 0 for missing ones; otherwise None."""
     weights = features.get(f"{name}_weights")
     return None if weights is None else tf.reshape(weights, [-1])
 

@@ -1,7 +1,7 @@
 """The encoder and one model per task, each called with a dict of features; see bert_tf.features.
 
-Shape legend: B batch, S sequence, H hidden, P positions to predict, K sequences of a packed row, V
-vocabulary, W windows of a long text at most, WT windows of all texts, LA labels.
+Shape legend: B batch, S sequence, H hidden, P positions, K sequences of a packed row, V
+vocabulary, W windows of a text, WT windows of all texts, LA labels.
 """
 
 import typing
@@ -36,7 +36,7 @@ class _HeadInputs(typing.NamedTuple):
 
     sequence: tf.Tensor  # [B, S, H], for the tokens.
     pooled: tf.Tensor  # [B, H], for the whole sequence.
-    encoder_outputs: dict  # Outputs of the encoder.
+    all_outputs: dict  # Outputs of the encoder.
 
 
 class _TaskModel(TrainableModel, KerasModel, tf_keras.Model):
@@ -93,22 +93,22 @@ class _TaskModel(TrainableModel, KerasModel, tf_keras.Model):
         Returns:
           _HeadInputs, which are those of the BiLSTM if the model has one.
         """
-        encoder_outputs = self.encoder(
+        all_outputs = self.encoder(
             texts, training=training, return_attention_scores=return_attention_scores
         )
         if self.bilstm is None:
             return _HeadInputs(
-                encoder_outputs["sequence_output"],
-                encoder_outputs["pooled_output"],
-                encoder_outputs,
+                all_outputs["sequence_output"],
+                all_outputs["pooled_output"],
+                all_outputs,
             )
         if "positions" in texts:
             raise InputError(
                 "packed rows cannot be combined with a BiLSTM, which would read across their "
                 "sequences"
             )
-        sequence, pooled = self.bilstm(encoder_outputs["sequence_output"], texts["input_mask"])
-        return _HeadInputs(sequence, pooled, encoder_outputs)
+        sequence, pooled = self.bilstm(all_outputs["sequence_output"], texts["input_mask"])
+        return _HeadInputs(sequence, pooled, all_outputs)
 
     def _linear_head(self, num_classes, name):
         return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name)
@@ -172,7 +172,7 @@ class BertPretrainer(_TaskModel):
             if starts is not None:
                 scores = tf.reshape(scores, [-1, tf.shape(starts)[1], 2])
             outputs[f"{self._sentence_label}_logits"] = scores
-        return {**outputs, "encoder": found.encoder_outputs} if return_attention_scores else outputs
+        return {**outputs, "encoder": found.all_outputs} if return_attention_scores else outputs
 
 
 class _LinearModel(_TaskModel):
@@ -224,11 +224,11 @@ class BertClassifier(_LinearModel):
         [B, K, num_labels].
         """
         starts = features.get("sequence_positions")
-        logits, encoder_outputs = self._score(features, training, return_attention_scores, starts)
+        logits, all_outputs = self._score(features, training, return_attention_scores, starts)
         if starts is not None:
             logits = tf.reshape(logits, [-1, starts.shape[1], self.num_labels])
         outputs = {"logits": logits}
-        return {**outputs, "encoder": encoder_outputs} if return_attention_scores else outputs
+        return {**outputs, "encoder": all_outputs} if return_attention_scores else outputs
 
     def _score(self, texts, training, return_attention_scores, starts=None):
         """Computes the logits of texts or packed sequences.
@@ -244,7 +244,7 @@ class BertClassifier(_LinearModel):
         else:
             inputs = self._apply_encoder(texts, training, return_attention_scores)
         pooled = self.dropout(inputs.pooled, seed=self.encoder.next_dropout_seed(training))
-        return self.head(pooled), inputs.encoder_outputs
+        return self.head(pooled), inputs.all_outputs
 
 
 @register
@@ -261,9 +261,7 @@ class BertTokenClassifier(_LinearModel):
         inputs = self._apply_encoder(features, training, return_attention_scores)
         sequence = self.dropout(inputs.sequence, seed=self.encoder.next_dropout_seed(training))
         outputs = {"logits": _apply_to_tokens(self.head, sequence)}
-        return (
-            {**outputs, "encoder": inputs.encoder_outputs} if return_attention_scores else outputs
-        )
+        return {**outputs, "encoder": inputs.all_outputs} if return_attention_scores else outputs
 
 
 @register
@@ -289,9 +287,7 @@ class BertSpanLabeler(_TaskModel):
         inputs = self._apply_encoder(features, training, return_attention_scores)
         start, end = tf.unstack(_apply_to_tokens(self.head, inputs.sequence), axis=-1)
         outputs = {"start_logits": start, "end_logits": end}
-        return (
-            {**outputs, "encoder": inputs.encoder_outputs} if return_attention_scores else outputs
-        )
+        return {**outputs, "encoder": inputs.all_outputs} if return_attention_scores else outputs
 
 
 @register
@@ -320,11 +316,11 @@ class BertMultipleChoice(BertClassifier):
         Returns:
           {"logits": float32 [B, choices]}.
         """
-        logits, encoder_outputs = self._score(
+        logits, all_outputs = self._score(
             _flatten_texts(features), training, return_attention_scores
         )
         outputs = {"logits": tf.reshape(logits, [-1, tf.shape(features["input_ids"])[1]])}
-        return {**outputs, "encoder": encoder_outputs} if return_attention_scores else outputs
+        return {**outputs, "encoder": all_outputs} if return_attention_scores else outputs
 
 
 @register
@@ -370,9 +366,9 @@ class BertLongTextClassifier(BertClassifier):
             windows, rows = tf.nest.map_structure(
                 lambda value: tf.gather(value, real), (windows, rows)
             )
-        logits, encoder_outputs = self._score(windows, training, return_attention_scores)
+        logits, all_outputs = self._score(windows, training, return_attention_scores)
         outputs = {"logits": self.pool(logits, rows, tf.shape(features["input_ids"])[0])}
-        return {**outputs, "encoder": encoder_outputs} if return_attention_scores else outputs
+        return {**outputs, "encoder": all_outputs} if return_attention_scores else outputs
 
     def pool(self, logits, rows, num_texts):
         """Pools the logits of windows into those of texts, float32 [B, LA].

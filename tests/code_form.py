@@ -38,6 +38,7 @@ FORMS = {
     "undocumented": "public functions and methods of the product without a docstring",
     "other_note": "lines on standard error that bert_tf.notes does not print",
     "positional_table": "tables of tests whose rows are tuples without named fields",
+    "empty_part": "parts of a message that nearly any message contains",
     "whole_message": f"tests of more than {message_form.MAX_WORDS} words in a row of a message",
 }
 PRODUCT = ("bert_tf/", "data_prep/", "run/")
@@ -73,6 +74,8 @@ def find_forms(source, path, compiled=frozenset()):
     if path.startswith("tests/"):
         for line in message_form.find_whole_messages(tree):
             yield Finding("whole_message", path, line)
+        for line in message_form.find_empty_parts(tree):
+            yield Finding("empty_part", path, line)
     for node in ast.walk(tree):
         forms = []
         if isinstance(node, ast.Assign):

@@ -19,15 +19,19 @@ class Message:
         message begins with neither.
       *parts: str. Key words of the problem and of the advice, in any order.
       value: Value of the argument as in the message. By default, any value.
+      end: str. End of the message, after which it gives no other reason and no advice.
+      absent: Tuple of str. Advice of other cases, which the message does not contain.
     """
 
-    def __init__(self, subject, *parts, value=ANY):
+    def __init__(self, subject, *parts, value=ANY, end="", absent=()):
         self.subject = subject
         self.parts = parts
         self.value = value
+        self.end = end
+        self.absent = absent
 
     def __str__(self):
-        return "; ".join((f"{self.subject}", *self.parts))
+        return "; ".join((f"{self.subject}", *self.parts, *([self.end] if self.end else ())))
 
     def check(self, text):
         """Asserts that a text is this message."""
@@ -40,6 +44,9 @@ class Message:
             assert re.match(start, text), f"not about {self.subject}: {text}"
         for part in self.parts:
             assert part in text, f"without {part!r}: {text}"
+        for part in self.absent:
+            assert part not in text, f"with {part!r}: {text}"
+        assert text.rstrip("\n").endswith(self.end), f"does not end with {self.end!r}: {text}"
 
 
 @contextlib.contextmanager
@@ -60,14 +67,16 @@ def raises_message(message, error=InputError, file=None):
     message.check(text)
 
 
-def rejects(subject, *parts, value=ANY, error=InputError):
+def rejects(subject, *parts, error=InputError, **options):
     """Checks that the code of a context raises an error about an argument or a file.
 
-    Args: see Message; `error` is the class of the error.
+    Args:
+      subject, *parts, **options: See Message.
+      error: Class of the error.
     """
-    return raises_message(Message(subject, *parts, value=value), error)
+    return raises_message(Message(subject, *parts, **options), error)
 
 
-def check_message(text, subject, *parts, value=ANY):
+def check_message(text, subject, *parts, **options):
     """Asserts what a note or an error that a script printed states. Args: see Message."""
-    Message(subject, *parts, value=value).check(text)
+    Message(subject, *parts, **options).check(text)

@@ -2,7 +2,7 @@
 
 A message is what `match` of pytest.raises, the text of a caught exception, or standard error is
 compared with. It may also be a column of a table, an argument of a helper, or a constant that gets
-there. `tests.code_form` counts these assertions.
+there. `tests.code_form` counts these assertions, and the parts that nearly any message contains.
 """
 
 import ast
@@ -12,6 +12,11 @@ MAX_WORDS = 6  # In a row: more are a sentence.
 CHECKS = ("rejects", "Message", "check_message")  # Their arguments after the first are parts.
 STREAMS = ("err", "stderr")
 CALLS = ("scripts.fail", "get_error")  # They return a message.
+# Words that any problem or advice has: a part needs another one, which names what it is about.
+COMMON_WORDS = re.compile(
+    r"(\W|\b(a|all|an|and|another|are|as|at|be|both|by|can|cannot|choose|do|does|for|from|has|have|in"
+    r"|is|it|its|list|must|no|not|of|on|only|or|set|that|the|this|to|use|with)\b)*|\W*\w\W*"
+)
 # Where the pattern of a message omits words.
 _GAP = re.compile(r"\\?\n|\.[*+]\??|\\[SwW][*+]")
 
@@ -37,6 +42,22 @@ def find_whole_messages(tree):
             elif _count_words(part) > MAX_WORDS:
                 lines[part.lineno, part.col_offset] = part.lineno
     return sorted(lines.values())
+
+
+def find_empty_parts(tree):
+    """Yields the lines of the parts that only have COMMON_WORDS, or are one letter or digit.
+
+    Args:
+      tree: ast.Module. A module of tests.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            function = ast.unparse(node.func).rpartition(".")[2]
+            first = 2 if function == "check_message" else 1
+            for part in node.args[first:] if function in CHECKS else ():
+                text = part.value if isinstance(part, ast.Constant) else None
+                if isinstance(text, str) and COMMON_WORDS.fullmatch(text.lower()):
+                    yield part.lineno
 
 
 def _walk_texts(node):
@@ -213,6 +234,7 @@ def _find_compared(node, messages):
             yield from (keyword.value for keyword in node.keywords if keyword.arg == "match")
         elif function.rpartition(".")[2] in CHECKS:
             yield from node.args[1:]
+            yield from (keyword.value for keyword in node.keywords if keyword.arg == "end")
         elif function.endswith((".startswith", ".endswith")) and _is_message(
             node.func.value, messages
         ):

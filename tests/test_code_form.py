@@ -48,6 +48,10 @@ def test_lines_say_one_thing(findings, form):
         ("whole_message", f"pytest.raises(A, match='^{SENTENCE}$')"),
         ("whole_message", f"rejects('a', '{SENTENCE}')"),
         ("whole_message", f"def f():\n    assert '{SENTENCE}' in capsys.readouterr().err"),
+        ("whole_message", f"rejects('a', end='{SENTENCE}')"),
+        ("empty_part", "rejects('a', 'must be', 'b')"),
+        ("empty_part", "Message(None, 'set the')"),
+        ("empty_part", "check_message(a, 'b', '1')"),
         (
             "whole_message",
             f"def f():\n    with pytest.raises(A) as caught:\n        g()\n"

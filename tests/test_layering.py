@@ -78,7 +78,7 @@ LATE_IMPORTS = {
     },
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
-    "data_prep.tables.records": {"pyarrow"},  # An optional package.
+    "data_prep.tables.objects": {"pyarrow"},  # An optional package.
     "data_prep.pretraining.job": {"data_prep.pretraining.beam_runner"},
     # A process imports TensorFlow with its first shard.
     "data_prep.pretraining.shards": {"bert_tf.tokenization"},

@@ -91,7 +91,10 @@ def test_other_uses_are_not_found(source):
         ("padding", "run/a.py", "def f(ignore_padding):\n    pass"),
         ("padding", "run/a.py", "is_static = True"),
         ("max_", "bert_tf/a.py", "MOST_LAYERS = 1"),
+        ("max_", "bert_tf/a.py", "WIDEST = 1"),
         ("max_", "bert_tf/a.py", "limit = 1"),
+        ("min_", "bert_tf/a.py", "LEAST_NORM = 1"),
+        ("kind", "bert_tf/serving/openvino.py", "kind = node.get_type_name()"),
         ("max_", "bert_tf/a.py", "def f(longest):\n    pass"),
         ("literal", "run/a.py", "a = 'vocab.txt'"),
         ("literal", "run/a.py", "a = ['input_ids', 'input_mask', 'segment_ids', 'label_ids']"),
@@ -126,6 +129,7 @@ def test_the_one_meaning_is_not_found(path, source):
     ("use", "first", "second"),
     [
         ("constant", "NAME = 'a.json'", "NAME = 'a.json'"),
+        ("constant", "_PART_2 = 'a.json'", "_PART_2 = 'a.json'"),
         ("function", "def read_rows(path):\n    pass", "def read_rows(path, options):\n    pass"),
     ],
 )
@@ -160,14 +164,24 @@ def test_other_names_have_several_homes(first, second):
 AXES = {"B": "batch", "WO": "words"}
 
 
-def test_another_meaning_of_a_letter_is_found():
-    source = "'''Layers.\n\nShape legend: B batch of texts, W words,\nWO words.\n'''"
-    assert list(homes.find_axes(ast.parse(source), "run/a.py", AXES)) == [("axis", 1)]
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("'''Layers.\n\nShape legend: B batch, W words.\n'''", 1),
+        ("'''Layers.\n\nShape legend: B batch of texts.\n'''", 1),
+        ("'''Layers. Legend: B batch.'''\nx = y  # [B, WO, 3].", 2),
+        ('def f(x):\n    """Adds.\n\n    x: float32 [B,\n      2 * W].\n    """', 4),
+    ],
+)
+def test_another_meaning_of_a_letter_is_found(source, line):
+    assert list(homes.find_axes(source, "run/a.py", AXES)) == [("axis", line)]
 
 
 def test_letters_have_the_meaning_of_the_table():
-    source = "'''Layers. Legend: B batch of texts, WO words\nor tokens, (N) a ragged one.'''"
-    assert list(homes.find_axes(ast.parse(source), "run/a.py", AXES)) == []
+    legend = "'''Layers. Legend: B batch, WO\nwords, (n) a ragged one.'''"
+    source = f"{legend}\nx = y  # [B, (n), WO + 1, CLS]"
+    assert list(homes.find_axes(source, "run/a.py", AXES)) == []
+    assert list(homes.find_axes("x = [B, K]  # [B, WO] or [CLS].", "run/a.py", AXES)) == []
     table = (
         "## Words\n\n| `A` | a |\n\n## Axis letters\n\n| `B` | batch |\n| `WO` | words |\n\n## B"
     )
@@ -185,6 +199,21 @@ def test_exemptions_are_in_use(findings):
             assert name in {found.name for found in word_rules.find_definitions(tree)}, exempt
     for path in homes.LITERALS.values():
         assert (words.ROOT / path).exists()
+    found = {home.name for _, home in homes.find_second_homes(words.find_all_homes(), exempt=())}
+    assert found == {*homes.INDEPENDENT, *homes.PROTOCOLS}
+
+
+@pytest.mark.parametrize("pattern", word_rules.PATTERNS, ids=lambda pattern: pattern.use)
+def test_files_with_the_one_meaning_have_it(pattern):
+    for home in pattern.homes:
+        path = words.ROOT / home
+        files = [path] if path.is_file() else path.rglob("*.py")
+        names = {
+            found.name
+            for file in files
+            for found in word_rules.find_definitions(ast.parse(file.read_text(encoding="utf-8")))
+        }
+        assert any(pattern.names.fullmatch(name) for name in names), home
 
 
 def test_the_glossary_has_twenty_words():

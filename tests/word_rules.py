@@ -88,7 +88,11 @@ PATTERNS = (
             "bert_tf/encoder.py",
             "bert_tf/keras_support/",
             "bert_tf/models.py",
-            "bert_tf/serving/",
+            "bert_tf/serving/checkpoint.py",
+            "bert_tf/serving/loading.py",
+            "bert_tf/serving/model.py",
+            "bert_tf/serving/plain_model.py",
+            "bert_tf/serving/requests.py",
             "bert_tf/tasks/",
             "data_prep/tasks/",
             "run/analysis/",
@@ -103,7 +107,6 @@ PATTERNS = (
         re.compile(r"_?window|window_(batches|bytes)", re.IGNORECASE),
         homes=(
             "bert_tf/tasks/",
-            "bert_tf/tokenization/",
             "data_prep/sentences/",
             "data_prep/tasks/",
             "run/finetuning/tasks/span_labeler.py",
@@ -134,10 +137,13 @@ PATTERNS = (
     ),
     Pattern(
         "max_",
-        re.compile(r"_?(MOST|LARGEST|LONGEST|UPPER|FEWEST)_\w+|_?(\w+_)?limits?|most|upper|fewest"),
+        re.compile(
+            r"_?(MOST|LARGEST|LONGEST|WIDEST|UPPER|FEWEST)(_\w+)?|_?(\w+_)?limits?|most|upper|fewest"
+        ),
         exempt=frozenset({"bert_tf/serving/model.py:limit"}),
     ),
     Pattern("max_", re.compile(r"longest|largest"), forms=("parameter",)),
+    Pattern("min_", re.compile(r"_?LEAST(_\w+)?|least")),
 )
 # Text of a docstring that describes a path, as `Args` or a field of a dict.
 _PATH = re.compile(r"^\s*checkpoints?: (str\b|Path\b|Dict of \w+ -> checkpoint)", re.MULTILINE)

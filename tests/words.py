@@ -34,6 +34,7 @@ USES = {
     "phase": "'phase', for settings or a tuple",
     "padding": "names of what happens to padding, other than Padding",
     "max_": "upper limits that are not named max_",
+    "min_": "lower limits that are not named min_",
     "axis": "letters of a shape legend with another meaning than in CONTRIBUTING.md",
     "constant": "constants that another module has",
     "literal": "literals that a constant has",
@@ -113,18 +114,27 @@ def find_all(root=ROOT, folders=FOLDERS):
     """
     axes = homes.read_axes((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     findings = []
-    found_homes = {"constant": [], "function": []}
-    for file in sorted(file for folder in folders for file in (root / folder).rglob("*.py")):
-        path = file.relative_to(root).as_posix()
-        source = file.read_text(encoding="utf-8")
+    for path, source in _read_sources(root, folders):
         findings += find_uses(source, path)
-        tree = ast.parse(source)
-        findings += (Finding(use, path, line) for use, line in homes.find_axes(tree, path, axes))
-        for use, found in homes.find_homes(tree, path).items():
-            found_homes[use] += found
-    for use, home in homes.find_second_homes(found_homes):
+        findings += (Finding(use, path, line) for use, line in homes.find_axes(source, path, axes))
+    for use, home in homes.find_second_homes(find_all_homes(root, folders)):
         findings.append(Finding(use, home.path, home.line))
     return findings
+
+
+def find_all_homes(root=ROOT, folders=FOLDERS):
+    """Returns the Homes in the files of folders of a tree; see `homes.find_homes`."""
+    found_homes = {"constant": [], "function": []}
+    for path, source in _read_sources(root, folders):
+        for use, found in homes.find_homes(ast.parse(source), path).items():
+            found_homes[use] += found
+    return found_homes
+
+
+def _read_sources(root, folders):
+    """Yields the path relative to `root` and the content of each Python file in folders."""
+    for file in sorted(file for folder in folders for file in (root / folder).rglob("*.py")):
+        yield file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
 
 
 def _read_root():

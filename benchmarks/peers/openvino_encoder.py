@@ -8,7 +8,8 @@ import openvino
 
 from benchmarks.peers.onnx_encoder import INPUTS, write_model
 
-# Types of the computations -> OpenVINO's names; in int8, of the remaining ones, its own choice.
+# Types of the computations -> OpenVINO's names. With int8, OpenVINO chooses the type of the
+# computations that are not in int8.
 PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "int8": None}
 # Sizes of the batches that determine the ranges of int8.
 NUM_CALIBRATION_BATCHES = 30

@@ -1,7 +1,7 @@
 """Low-rank adapters in the checkpoints of a training run.
 
-They are merged when a checkpoint is read. For each kernel, it contains `lora_a` [K, R] and `lora_b`
-[R, M] under the kernel's canonical name, such as
+They are merged when a checkpoint is read. For each kernel, it contains `lora_a` [HI, RA] and
+`lora_b` [RA, HO] under the kernel's canonical name, such as
 `bert/encoder/layer_0/attention/self/query/lora_a`, and one scale for all.
 
 `bert_tf.checkpoints.peft` reads and writes adapters in a directory of their own.

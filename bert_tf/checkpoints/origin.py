@@ -72,7 +72,7 @@ class Origin:
     def read_weights(self, directory, path):
         """Opens weights as `bert_tf.checkpoints.tensors.Checkpoint`; None for another origin's.
 
-        The origin that found the weights is asked first. Others have the same files.
+        The origin that found the weights is asked first. Others use the same file names.
         """
         return
 

@@ -3,9 +3,9 @@
 This is also the format in which a fine-tuning run with LoRA writes its adapters. An adapter is
 merged into the weights of its base when it is read.
 
-PEFT's matrices are A [R, in] and B [out, R]; a kernel [in, out] becomes W + s (B A)^T. The scale s
-is alpha / R, or alpha / sqrt(R) with rank-stabilized adapters. Tensors without "lora" replace those
-of the base: the head, other saved modules, and trained biases.
+PEFT's matrices are A [RA, HI] and B [HO, RA]; a kernel [HI, HO] becomes W + s (B A)^T. The scale s
+is alpha / RA, or alpha / sqrt(RA) with rank-stabilized adapters. Tensors without "lora" replace
+those of the base: the head, other saved modules, and trained biases.
 """
 
 import dataclasses
@@ -108,8 +108,8 @@ class LowRank:
     """The change of a matrix of the base: scale x left x right."""
 
     scale: float
-    left: np.ndarray  # [M, R]
-    right: np.ndarray  # [R, N]
+    left: np.ndarray  # [HI, RA]
+    right: np.ndarray  # [RA, HO]
 
 
 @dataclasses.dataclass(frozen=True)

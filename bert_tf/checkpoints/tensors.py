@@ -66,7 +66,7 @@ class Checkpoint:
     """An opened checkpoint."""
 
     path: str  # Its file, or the common prefix of its files.
-    format: str  # Description of it, for messages.
+    format: str  # Description of its format, for messages.
     # By canonical name. Tensors without a canonical name keep their own.
     tensors: dict[str, StoredTensor]
     # Field of BertConfig -> value: known settings that the shapes of the tensors do not show.

@@ -36,7 +36,7 @@ class ModelJobSettings(Settings):
         return self
 
     @property
-    def model_path(self):
+    def model_source(self):
         """(setting, path) of the checkpoint whose directory supplies unset values, or None."""
         path = self.values().get(self.checkpoint_setting)
         return (self.checkpoint_setting, path) if path else None
@@ -47,6 +47,6 @@ class ModelJobSettings(Settings):
         return None
 
     @property
-    def max_sequence_length(self):
+    def num_positions(self):
         """Number of positions that the model requires."""
         return self.values().get("max_seq_length") or 1

@@ -46,8 +46,8 @@ def find_model_paths(settings):
       Dict of setting -> path of a checkpoint, or directory of a run.
     """
     model_paths = {}
-    if isinstance(settings, ModelJobSettings) and settings.model_path:
-        model_paths = dict([settings.model_path])
+    if isinstance(settings, ModelJobSettings) and settings.model_source:
+        model_paths = dict([settings.model_source])
     for field, value in settings.fields():
         if field.metadata["role"] == roles.RUN_FOLDER and value:
             paths.check_run_folder(field.name, value)
@@ -197,7 +197,7 @@ def _add_config(settings, sources, explicit, model_files):
                 "max_seq_length": length,
             }
         )
-    _check_length(settings.max_sequence_length, config, config_file)
+    _check_length(settings.num_positions, config, config_file)
     return settings
 
 
@@ -294,30 +294,30 @@ def get_value_sources(settings):
     return sources
 
 
-def read_model_config(bert_config_file, max_sequence_length=0):
+def read_model_config(bert_config_file, num_positions=0):
     """Returns the BertConfig of a file or a published size.
 
     Raises:
       InputError: If the file does not exist or is not a config, or if the model has fewer than
-        `max_sequence_length` positions.
+        `num_positions` positions.
     """
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
     else:
         paths.check_file("bert_config_file", bert_config_file)
         config = read_config_file(bert_config_file)
-    _check_length(max_sequence_length, config, bert_config_file)
+    _check_length(num_positions, config, bert_config_file)
     return config
 
 
-def _check_length(max_sequence_length, config, bert_config_file):
+def _check_length(num_positions, config, bert_config_file):
     """Raises InputError if a BertConfig has fewer positions than a sequence."""
     max_length = config.max_position_embeddings
-    if max_sequence_length > max_length:
+    if num_positions > max_length:
         raise InputError(
             f"must be at most {max_length} (max_position_embeddings of {bert_config_file})",
             "max_seq_length",
-            max_sequence_length,
+            num_positions,
         )
 
 

@@ -7,7 +7,7 @@ import textwrap
 
 from bert_tf.cli.rules import describe_rules, find_required
 
-WIDEST = 110  # Maximum number of characters of a line.
+MAX_WIDTH = 110  # Maximum number of characters of a line.
 REQUIRED = "Required"
 KEPT = ("Defaults to", "Requires")  # Starts of the sentences that the short help also has.
 MORE = "--helpfull shows all flags with their complete descriptions."
@@ -23,7 +23,7 @@ def write_help(purpose, settings, only=None, is_full=False):
       is_full: bool. Whether to add rare settings, and everything about each setting instead of its
         first sentence, its default, and the settings that it requires.
     """
-    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 0)).columns)
+    width = min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 0)).columns)
     required = []
     lines = []
     always = {name for group in settings.groups() for name in group.always_required}

@@ -43,7 +43,7 @@ class CompiledLayer(FastLayer):
 def get_activation_block(name):
     """Returns the block of one of ACTIVATIONS.
 
-    The block maps [T, W] of any float dtype to the same shape and dtype.
+    The block maps [T, width] of any float dtype to the same shape and dtype.
     """
     return _block(ACTIVATIONS[name])
 

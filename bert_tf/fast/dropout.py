@@ -72,9 +72,9 @@ def create_drop(rate, shape, seed, draw_words=None):
     if not num_dropped:
         return Drop(tf.constant(True), scale)
     # Least word whose upper half keeps an element.
-    least = tf.constant(num_dropped << 16, tf.uint32)
+    min_word = tf.constant(num_dropped << 16, tf.uint32)
     if draw_words:
-        return Drop(draw_words(shape, seed) >= least, scale)
+        return Drop(draw_words(shape, seed) >= min_word, scale)
     # The upper halves of the words drawn decide on the first half of the first axis, the lower ones
     # on the second. Two neighbors that share a word would have to be moved apart.
     first_axis = [1] + [0] * (shape.shape[0] - 1)
@@ -83,7 +83,7 @@ def create_drop(rate, shape, seed, draw_words=None):
     words = tf.random.stateless_uniform(half, seed, minval=None, maxval=None, dtype=tf.uint32)
     lower = tf.bitwise.left_shift(words, tf.constant(16, tf.uint32))
     keep = tf.slice(
-        tf.concat([words >= least, lower >= least], axis=0), [0] * len(first_axis), shape
+        tf.concat([words >= min_word, lower >= min_word], axis=0), [0] * len(first_axis), shape
     )
     return Drop(keep, scale)
 

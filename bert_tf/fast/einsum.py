@@ -4,7 +4,8 @@ Heads stay where the projections put them, so the compiled step moves less data 
 Gradients keep fewer tensors, so it writes less. CPUs are slower with these layers. They are for
 TPUs, and for 16 bits on GPUs with XLA.
 
-Shape legend: B batch, S sequence, H hidden, N heads, D head width.
+Shape legend: B batch, S sequence, Q queries, P positions, T tokens, H hidden, N heads, D head
+width, HI inputs of a matrix multiplication, HO outputs of a matrix multiplication.
 """
 
 import math
@@ -113,7 +114,7 @@ class EinsumLayer(FastLayer):
 
 
 def merge_kernel(projection):
-    """Returns a Projection's kernel [K, M], changed by its hooks.
+    """Returns a Projection's kernel [HI, HO], changed by its hooks.
 
     Raises:
       InputError: If a hook cannot change it.
@@ -221,7 +222,7 @@ def gelu_from_input(x):
     second tanh with the first one, and keep it from the forward to the backward pass.
 
     Args:
-      x: [T, W] of a float dtype.
+      x: [T, width] of a float dtype.
 
     Returns:
       x's shape and dtype.
@@ -246,8 +247,8 @@ def normalize_in_one_pass(x, gamma, beta):
     its relative error is about m^2 float32 roundings.
 
     Args:
-      x: [..., W] of a 16-bit dtype.
-      gamma, beta: float32 [W].
+      x: [..., width] of a 16-bit dtype.
+      gamma, beta: float32 [width].
 
     Returns:
       x's shape and dtype.

@@ -150,7 +150,7 @@ class FastEncoder(BertEncoder):
         num_pooled = tf.shape(first)[1]
         pooled = self.pooler(tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size]))
         at_positions = None if positions is None else output[:, num_pooled:]
-        return PositionOutputs(at_positions, pooled, encoder_outputs=None)
+        return PositionOutputs(at_positions, pooled, all_outputs=None)
 
     def create_masked_lm_head(self):
         """Creates the head that scores the vocabulary."""

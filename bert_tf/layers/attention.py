@@ -2,8 +2,8 @@
 
 The original's function is `attention_layer`.
 
-Shape legend: B batch, S sequence, H hidden, N heads, D head width (H = N * D with the config's own
-heads).
+Shape legend: B batch, S sequence, H hidden, N heads, D head width. H is N * D with the
+config's own heads.
 """
 
 import functools

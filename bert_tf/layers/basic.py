@@ -2,6 +2,9 @@
 
 Weights are created on construction, since a BERT config fixes every shape, so a model can be loaded
 before it is called.
+
+Shape legend: T tokens, B batch, S sequence, HI inputs of a matrix multiplication, HO outputs of a
+matrix multiplication.
 """
 
 import contextlib
@@ -100,7 +103,7 @@ class Projection(SavedLayer, tf_keras.layers.Layer):
 
 
 def multiply(x, kernel, hooks=()):
-    """Returns x [T, K] or [B, S, K] times kernel [K, M], through the hooks of a layer."""
+    """Returns x [T, HI] or [B, S, HI] times kernel [HI, HO], through the hooks of a layer."""
     product = _matmul
     for hook in hooks:
         product = functools.partial(hook.product, multiply=product)
@@ -134,11 +137,11 @@ def normalize(x, gamma, beta):
     """Normalizes x over its last axis to mean 0 and variance 1, then scales and shifts it.
 
     Args:
-      x: float32 [..., W].
-      gamma, beta: float32 [W]. Scale and shift.
+      x: float32 [..., width].
+      gamma, beta: float32 [width]. Scale and shift.
 
     Returns:
-      float32 [..., W].
+      float32 [..., width].
     """
     # Fewer passes over x than tf.nn.moments takes.
     centered = x - tf.reduce_mean(x, axis=-1, keepdims=True)

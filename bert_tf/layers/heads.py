@@ -1,6 +1,6 @@
 """The heads on top of the encoder: masked language model and linear classifier.
 
-Shape legend: T tokens, H hidden, V vocabulary.
+Shape legend: T tokens, H hidden, V vocabulary, E embedding size.
 """
 
 import tensorflow as tf

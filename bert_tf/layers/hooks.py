@@ -14,19 +14,19 @@ class Hook:
     """Changes how a layer multiplies by its matrix. By default, no method changes anything."""
 
     def product(self, x, kernel, multiply):
-        """Returns x [T, K] or [B, S, K] times kernel [K, M].
+        """Returns x [T, HI] or [B, S, HI] times kernel [HI, HO].
 
         `multiply` applies the hooks attached before this.
         """
         return multiply(x, kernel)
 
     def rows(self, rows, table):
-        """Returns the replacement of rows [..., K], looked up in table [V, K]."""
+        """Returns the replacement of rows [..., H], looked up in table [V, H]."""
         del table
         return rows
 
     def kernel(self, kernel):
-        """Returns one kernel [K, M] whose plain product equals `product`.
+        """Returns one kernel [HI, HO] whose plain product equals `product`.
 
         Raises:
           InputError: If no such kernel exists.

@@ -92,7 +92,7 @@ class BiLSTMHead(SavedLayer, tf_keras.layers.Layer):
 class ScalarMix(SavedLayer, tf_keras.layers.Layer):
     """A weighted sum of K tensors, times gamma; at first, their mean (ELMo, Peters et al. 2018).
 
-    Weights: `scores` [K], whose softmax gives the weights of the sum, and `gamma`.
+    Weights: `scores` [tensors], whose softmax gives the weights of the sum, and `gamma`.
     """
 
     def __init__(self, num_layers):
@@ -103,7 +103,7 @@ class ScalarMix(SavedLayer, tf_keras.layers.Layer):
 
     @property
     def layer_weights(self):
-        """Weight of each tensor, float32 [K]; the sum is 1."""
+        """Weight of each tensor, float32 [tensors]; the sum is 1."""
         return tf.nn.softmax(self.scores)
 
     def call(self, layers, axis=0):

@@ -61,12 +61,12 @@ def trust_ratio(variable, update):
     """Computes the norm of a variable over the norm of its update, or 1 if either is 0.
 
     Args:
-      variable: float32 [..., W]. One or more of the original's variables, concatenated on the last
-        axis.
-      update: float32 [..., W].
+      variable: float32 [..., columns]. One or more of the original's variables, concatenated on
+        the last axis.
+      update: float32 [..., columns].
 
     Returns:
-      float32 [W]. Ratio of each of the original's variables, at each of its columns.
+      float32 [columns]. Ratio of each of the original's variables, at each of its columns.
     """
     parts = len(original_names(variable.name))
     shape = [-1, parts, variable.shape[-1] // parts]

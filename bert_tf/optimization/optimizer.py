@@ -61,8 +61,9 @@ class DynamicLossScale(tf.Module):
     It halves when a gradient overflows, and doubles after GROWTH_STEPS good steps.
 
     Otherwise, gradients of float16 activations would be rounded to zero. bfloat16 has the range of
-    float32. The class of tf_keras sums gradients over replicas before the norm of their slices, and
-    adds a tf.cond. Here, the scale is a variable of the optimizer, so checkpoints contain it.
+    float32. tf_keras' class is not used: it sums gradients over replicas before the norm of their
+    slices, and adds a tf.cond. Here, the scale is a variable of the optimizer, so checkpoints
+    contain it.
     """
 
     def __init__(self):
@@ -288,8 +289,8 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """Updates the variables on all devices, and counts the step.
 
         This is what Keras does with gradients that are tensors. Here, an update also has Scalars.
-        Each device updates all variables. To divide the updates among devices, XlaReduceScatter is
-        private, an all-gather is missing, and checkpoints would differ.
+        Each device updates all variables. Updates are not sharded, because XlaReduceScatter is
+        private, there is no all-gather, and checkpoints would differ.
         """
         for variable, gradient in zip(variables, gradients, strict=True):
             strategy.extended.update(

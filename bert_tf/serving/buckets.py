@@ -6,8 +6,8 @@ for the call.
 
 LiteRT's older Interpreter would repack the weights for each graph of a file on its first use, which
 takes seconds and hundreds of megabytes. CompiledModel has a cache of packed weights that all graphs
-share. The rest of the time of a short request is the kernel (ai-edge-litert 2.3.0): it reads 85 MB
-of weights for one row in 3.0 ms, and computes tiles of 10 rows.
+share. The rest of the time of a short request is the kernel (ai-edge-litert 2.3.0): for one row
+of BERT-Base in int8, it reads 85 MB of weights in 3.0 ms, and it computes tiles of 10 rows.
 """
 
 import atexit
@@ -92,10 +92,10 @@ class Buckets:
         return results
 
     def run_head(self, vectors):
-        """Runs a masked LM's head on float32 [N, H], N at least 1.
+        """Runs a masked LM's head on float32 [MA, H], MA at least 1.
 
         Returns:
-          Dict of name -> array [N, ...].
+          Dict of name -> array [MA, ...].
         """
         parts = []
         for batch in plan([1] * len(vectors), {1: self._head_sizes}):

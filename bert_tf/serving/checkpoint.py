@@ -48,7 +48,7 @@ def load_model(path, **options):
 
     @tf.autograph.experimental.do_not_convert
     def embed_in_graph(texts):
-        features, was_cut = servable.join_texts(servable.tokenizer.tokenize(texts))
+        features, was_cut = servable.join_rows(servable.tokenizer.tokenize(texts))
         return Embeddings(
             embed(encoder(features), features["input_mask"], servable.metadata), was_cut
         )

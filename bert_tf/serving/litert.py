@@ -177,7 +177,7 @@ def largest_differences(servable, path):
         outputs = mediapipe.logits_to_probabilities(outputs, servable.metadata)
     differences = {}
     for name, expected in outputs.items():
-        difference = np.abs(found[name] - expected)  # [N, ...], or [N, S, ...] per position
+        difference = np.abs(found[name] - expected)  # [R, ...], or [R, S, ...] per position
         if name in KINDS[servable.kind].per_position:
             difference = difference[features["input_mask"].numpy() > 0]
         differences[name] = float(difference.max())

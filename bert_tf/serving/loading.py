@@ -98,7 +98,7 @@ def load(path, *, kind=None, top_k=None, **options: Unpack[CheckpointOptions]):
         model(text_a=[...], text_b=[...]): dict of arrays, the outputs of the signature
           serving_default;
         model.predict(text_a=[...], text_b=[...]): list of dicts, the JSON objects of run.predict;
-        model.encode([...]): embeddings, float32 [N, hidden_size];
+        model.encode([...]): embeddings, float32 [texts, hidden_size];
         model.kind, model.inputs, model.labels, model.limit, model.metadata.
 
     Raises:

@@ -113,7 +113,7 @@ class LoadedModel:
           batch_size: int, at least 1.
 
         Returns:
-          float32 array [N, hidden_size].
+          float32 array [texts, hidden_size].
 
         Raises:
           InputError: If this is an export of a task, which does not contain its encoder's outputs.

@@ -133,16 +133,16 @@ def _quantize_matrices(openvino, model):
     replaced = {}
     num_inputs = set()
     for node in model.get_ordered_ops():
-        kind = node.get_type_name()
-        if kind not in ("MatMul", "Gather"):
+        operation = node.get_type_name()
+        if operation not in ("MatMul", "Gather"):
             continue
-        operand = node.input(1 if kind == "MatMul" else 0)
+        operand = node.input(1 if operation == "MatMul" else 0)
         constant = operand.get_source_output().get_node()
         name = constant.get_friendly_name()
-        has_rows = kind == "Gather" or node.get_attributes()["transpose_b"]
+        has_rows = operation == "Gather" or node.get_attributes()["transpose_b"]
         axis = 1 if has_rows else 0
         if name not in replaced:
-            if not _is_matrix(constant) or constant.data.size < int8.LEAST_ELEMENTS:
+            if not _is_matrix(constant) or constant.data.size < int8.MIN_ELEMENTS:
                 continue
             if constant.data.shape[axis] < MIN_GROUP_SIZE:  # Such as the token types, by one-hot.
                 continue
@@ -150,7 +150,7 @@ def _quantize_matrices(openvino, model):
             stored = ops.convert(ops.constant(values.numpy().astype(np.int8)), "f32")
             replaced[name] = ops.multiply(stored, ops.constant(scales.numpy()))
         operand.replace_source_output(replaced[name].output(0))
-        if kind == "MatMul":
+        if operation == "MatMul":
             num_inputs.add(constant.data.shape[axis])
     model.validate_nodes_and_infer_types()
     return num_inputs

@@ -65,11 +65,11 @@ class PlainModel:
         They are not converted to predictions.
 
         Args:
-          features: Dict of input_ids, input_mask, and segment_ids, int arrays [N, S]; padding is at
+          features: Dict of input_ids, input_mask, and segment_ids, int arrays [R, S]; padding is at
             the end of rows.
 
         Returns:
-          Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0
+          Dict of output name to float32 array [R, ...]; for outputs per token [R, S, ...], with 0
           at padding.
         """
         counts = features["input_mask"].sum(axis=1)

@@ -12,6 +12,7 @@ import uuid
 import tensorflow as tf
 
 from bert_tf.fast import projection_weights, replace_weights
+from bert_tf.techniques.int8 import split_weights
 
 
 @contextlib.contextmanager
@@ -19,8 +20,8 @@ def use_stored_weights(model, storage_type, module):
     """Makes functions that are traced within a context use stored weights.
 
     The stored weights become attributes of `module`. For a model with the policy mixed_bfloat16,
-    projections are then kept in bfloat16 and not cast at each request. Only these are, because the
-    time for short inputs is the time to read them.
+    projections are then kept in bfloat16 and not cast at each request. The other weights stay
+    float32: the time for short inputs is the time to read the projections.
 
     Args:
       model: Model of bert_tf.models; it is unchanged after the context.
@@ -75,9 +76,8 @@ class _StoredWeight(tf.saved_model.experimental.TrackableResource):
         if storage_type == "int8":
             # One scale per output: kernels are [inputs, outputs], embeddings and heads are [rows or
             # classes, H].
-            axis = 0 if variable.name.split("/")[-1].startswith("kernel") else 1
-            scale = tf.maximum(tf.reduce_max(tf.abs(value), axis=axis, keepdims=True) / 127, 1e-30)
-            value = tf.round(value / scale)
+            is_kernel = variable.name.split("/")[-1].startswith("kernel")
+            value, scale = split_weights(value, axis=0 if is_kernel else 1)
         self.values = tf.Variable(tf.cast(value, storage_type), trainable=False)
         self.scale = tf.Variable(scale, trainable=False)
 

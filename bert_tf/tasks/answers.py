@@ -19,13 +19,13 @@ import numpy as np
 
 
 def softmax(logits):
-    """Computes the softmax of float32 [..., L]."""
+    """Computes the softmax of float32 [..., LA]."""
     scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return scores / scores.sum(axis=-1, keepdims=True)
 
 
 def stack(arrays, shape):
-    """Stacks N arrays of the given shape, where N can be 0, as float32 [N, *shape]."""
+    """Stacks n arrays of the given shape, where n can be 0, as float32 [n, *shape]."""
     return np.array(arrays, np.float32).reshape([len(arrays), *shape])
 
 

@@ -8,7 +8,7 @@ from bert_tf.errors import InputError
 
 TEXT = {"text": 1}
 PAIR = {"text_a": 1, "text_b": 1}
-LEAST_PROBABILITY = 1e-30  # Lower bound before taking a logarithm.
+MIN_PROBABILITY = 1e-30  # Lower bound before taking a logarithm.
 MAX_WINDOWS = 64  # Maximum number of windows of a text, which limits the memory of a request.
 DECIMALS = 6  # Digits after the decimal point of a number in JSON; float32 has about seven digits.
 
@@ -84,7 +84,7 @@ class Kind:
 
     def to_logits(self, answer):
         """Converts a response of signature "ids" to the model's outputs, up to a constant."""
-        return {"logits": np.log(np.maximum(answer["probabilities"], LEAST_PROBABILITY))}
+        return {"logits": np.log(np.maximum(answer["probabilities"], MIN_PROBABILITY))}
 
 
 def add_article(kind):
@@ -93,5 +93,5 @@ def add_article(kind):
 
 
 def round_for_json(values):
-    """Rounds float [N] to a list, or a scalar of NumPy to a float, with DECIMALS digits."""
+    """Rounds float [n] to a list, or a scalar of NumPy to a float, with DECIMALS digits."""
     return np.round(values.astype(np.float64), DECIMALS).tolist()

@@ -8,7 +8,7 @@ from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.metadata import TaskMetadata
-from bert_tf.tokenization.model_inputs import join_texts, to_dense
+from bert_tf.tokenization.model_inputs import join_rows, to_dense
 
 EXAMPLE = "The quick brown fox jumps over [MASK] lazy dog."  # Each text of a warm-up request.
 
@@ -77,11 +77,11 @@ class Servable:
         self.static_length = static_length
         self.config = getattr(model, "encoder", model).config
         self.max_seq_length = metadata.max_seq_length
-        least = 4 + (self.metadata.max_query_length or 0)
-        if not least <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
-            reason = " (`max_query_length` + 4)" if least > 4 else ""
+        min_length = 4 + (self.metadata.max_query_length or 0)
+        if not min_length <= (self.max_seq_length or 0) <= self.config.max_position_embeddings:
+            reason = " (`max_query_length` + 4)" if min_length > 4 else ""
             raise InputError(
-                f"must be from {least}{reason} to max_position_embeddings, "
+                f"must be from {min_length}{reason} to max_position_embeddings, "
                 f"{self.config.max_position_embeddings}",
                 "max_seq_length",
                 self.max_seq_length,
@@ -135,22 +135,22 @@ class Servable:
         return self.compute_outputs(features)
 
     def encode(self, text_a, text_b=None):
-        """Converts strings [B] to features and was_cut; see `model_inputs.join_texts`."""
+        """Converts strings [B] to features and was_cut; see `model_inputs.join_rows`."""
         if text_b is not None:
             text_a, text_b = check_same_size(text_a=text_a, text_b=text_b)
             text_b = self.tokenize(text_b)
-        return self.join_texts(self.tokenize(text_a), text_b)
+        return self.join_rows(self.tokenize(text_a), text_b)
 
     def tokenize(self, texts):
         """Tokenizes string [B] -> RaggedTensor int32 [B, (tokens)]."""
         return self.tokenizer.tokenize(texts)
 
-    def join_texts(self, first, second=None):
+    def join_rows(self, first, second=None):
         """Converts RaggedTensors int32 [B, (tokens)] to features and was_cut.
 
-        See `model_inputs.join_texts`.
+        See `model_inputs.join_rows`.
         """
-        return join_texts(
+        return join_rows(
             self.tokenizer,
             first,
             second,

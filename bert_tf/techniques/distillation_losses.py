@@ -4,8 +4,8 @@ The losses of predictions are from Hinton et al. 2015 ("Distilling the Knowledge
 Network"), of hidden states and attention scores from TinyBERT (Jiao et al. 2019, section 3), and of
 [CLS] states from patient distillation (Sun et al. 2019, section 3.2).
 
-Shape legend: B batch, S sequence, H hidden, N heads, CL compared layers, R rows that the encoder
-reads (B * choices for multiple choice; B for other models).
+Shape legend: B batch, S sequence, H hidden, N heads, CL compared layers, R rows. The
+encoder reads B * choices rows for multiple choice, and B for other models.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from bert_tf.losses import (
 # Keys in the outputs of a DistilledModel.
 STUDENT = "student"
 TEACHER = "teacher"
-LEAST_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
+MIN_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
 
 
 def call_with_inner(model, features, names, layers=None, training=False):
@@ -193,7 +193,7 @@ def _compare_cls(student, teacher, features):
     del features
     states = _to_float32(student, teacher, "cls")
     return tf.math.squared_difference(
-        *(tf.math.l2_normalize(each, axis=-1, epsilon=LEAST_NORM) for each in states)
+        *(tf.math.l2_normalize(each, axis=-1, epsilon=MIN_NORM) for each in states)
     )
 
 

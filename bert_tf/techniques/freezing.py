@@ -9,7 +9,7 @@ def freeze(encoder, num_layers):
     Call this before anything is traced. The forward pass is unchanged, including dropout. The
     variables are no longer `trainable_variables`, and the backward pass ends above them by
     `tf.stop_gradient`, also if a caller sets `trainable` again; frozen variables would not end
-    it. `encoder.num_frozen_layers = None` undoes that.
+    it. `encoder.num_frozen_layers = None` undoes the freezing.
 
     Raises:
       InputError: If a layer to train shares its weights with one of them.

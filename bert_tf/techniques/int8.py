@@ -1,6 +1,6 @@
 """Fake quantization: a model computes in float32 with the values of its int8 LiteRT file.
 
-The file stores a matrix of at least LEAST_ELEMENTS elements in int8, with one scale per output (for
+The file stores a matrix of at least MIN_ELEMENTS elements in int8, with one scale per output (for
 embeddings, per row), from -127 to 127 for the largest absolute value. The other operand of a
 multiplication is quantized at run time, per row, over the range from its minimum to its maximum,
 including 0 ("dynamic range"). Smaller matrices, biases, normalization, and the computations of
@@ -8,7 +8,8 @@ attention between the projections stay float32.
 
 In training, the gradient ignores rounding (straight-through; Jacob et al. 2018).
 
-Shape legend: T tokens, HI inputs of a matrix multiplication, HO outputs of it.
+Shape legend: T tokens, HI inputs of a matrix multiplication, HO outputs of a matrix
+multiplication.
 """
 
 import tensorflow as tf
@@ -17,7 +18,7 @@ from bert_tf.errors import InputError
 from bert_tf.layers import Embeddings, LinearHead, Projection
 from bert_tf.layers.hooks import Hook, attach, detach
 
-LEAST_ELEMENTS = 1024  # The limit of LiteRT's converter: smaller matrices stay float32.
+MIN_ELEMENTS = 1024  # The limit of LiteRT's converter: smaller matrices stay float32.
 WEIGHT_STEPS = 127.0
 MIN_INPUT = -128.0
 MAX_INPUT = 127.0
@@ -172,4 +173,4 @@ def _norms_before(encoder):
 
 
 def _is_quantized(matrix):
-    return matrix.shape.num_elements() >= LEAST_ELEMENTS
+    return matrix.shape.num_elements() >= MIN_ELEMENTS

@@ -7,12 +7,13 @@ traced:
 
 After training, this results in an equivalent plain encoder:
 
-    merge_adapters(encoder)
+    merge_into_kernels(encoder)
 
 A checkpoint of such a model is read as one of a plain model, with merged adapters
 (bert_tf.checkpoints.adapters).
 
-Shape legend: T tokens, HI inputs of a projection, HO outputs of it, RA rank.
+Shape legend: T tokens, HI inputs of a matrix multiplication, HO outputs of a matrix
+multiplication, RA rank.
 """
 
 import tensorflow as tf

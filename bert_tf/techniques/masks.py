@@ -4,8 +4,8 @@ A mask is a factor, 1 for a head or neuron that is unchanged. It is applied to t
 following projection: the concatenated outputs of the heads, and the activations of the feed-forward
 layer.
 
-Shape legend: B batch, S sequence, N heads of a layer, NE neurons of a layer, L layers with their
-own weights (fewer if layers share weights).
+Shape legend: T tokens, B batch, S sequence, N heads, NE neurons, L layers. Layers that share
+their weights count as one.
 """
 
 import contextlib

@@ -9,7 +9,7 @@ from bert_tf.lazy_names import make_importer
 _MODULES = {
     "AddedToken": "added_tokens",
     "BertTokenizer": "tokenizer",
-    "join_texts": "model_inputs",
+    "join_rows": "model_inputs",
     "join_windows": "model_inputs",
     "read_added_tokens": "token_files",
     "read_tokenizer": "tokenizer",
@@ -19,7 +19,7 @@ _MODULES = {
 __all__ = [
     "AddedToken",
     "BertTokenizer",
-    "join_texts",
+    "join_rows",
     "join_windows",
     "read_added_tokens",
     "read_tokenizer",

@@ -4,8 +4,7 @@ A regular expression of all tokens, the longest first, marks those in a text. Th
 apart, since a graph has no dicts without state. An invalid byte within a token hides it, because
 the search is in bytes; `TokenFinder` searches texts from which such bytes were dropped.
 
-Legend: B batch of texts, (parts) of a text between its tokens, PA parts of all texts, TA added
-tokens in them.
+Shape legend: B batch, (parts) of a text between its tokens, PA parts, TA added tokens.
 """
 
 import functools

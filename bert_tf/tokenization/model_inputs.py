@@ -3,7 +3,7 @@
 Rows are padded to a fixed length or to the longest row. Long texts can be split into overlapping
 windows.
 
-Legend: B batch of texts, W windows of all of them, S sequence, (tokens) a ragged dimension.
+Shape legend: B batch, WT windows of all texts, S sequence, (tokens) a ragged dimension.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ import tensorflow as tf
 from bert_tf.tokenization import ragged
 
 
-def join_texts(tokenizer, first, second=None, *, max_seq_length, static_length=False):
+def join_rows(tokenizer, first, second=None, *, max_seq_length, static_length=False):
     """Joins rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
 
     They are truncated as in `BertTokenizer.encode`.
@@ -83,7 +83,7 @@ def count_first(count_a, count_b, room):
 
 
 def to_dense(rows, default, length=None):
-    """Converts a RaggedTensor [B, (N)] to [B, S], padded with `default`.
+    """Converts a RaggedTensor [B, (tokens)] to [B, S], padded with `default`.
 
     S is `length`; if that is None, the length of the longest row, but at least 1, since no model
     accepts a length of 0.
@@ -97,20 +97,20 @@ def to_dense(rows, default, length=None):
 
 
 class Windows(NamedTuple):
-    """Windows of texts; int64 [W] except for `ids` and `was_cut`."""
+    """Windows of texts; int64 [WT] except for `ids` and `was_cut`."""
 
     rows: tf.Tensor  # Text of each window.
     starts: tf.Tensor  # First token of each window, 0-based within its text.
     lengths: tf.Tensor  # Number of tokens of each window.
-    ids: tf.RaggedTensor  # int32 [W, (tokens)].
+    ids: tf.RaggedTensor  # int32 [WT, (tokens)].
     was_cut: tf.Tensor  # bool [B]. Whether a text would need more windows than the maximum.
 
 
 def split_into_windows(ids, room, doc_stride, max_windows):
     """Splits texts into overlapping Windows.
 
-    `split_into_windows` of bert_tf.tasks.span_labeler.decoding does the same in NumPy. It describes
-    the other arguments.
+    `list_windows` of bert_tf.tasks.span_labeler.decoding does the same in NumPy. It describes the
+    other arguments.
 
     Args:
       ids: RaggedTensor int32 [B, (tokens)].
@@ -133,15 +133,15 @@ def split_into_windows(ids, room, doc_stride, max_windows):
 class WordWindows(NamedTuple):
     """Windows of words, in the order of the words; texts without words have no window."""
 
-    starts: tf.Tensor  # int64 [W]. First word of each window, counted over all texts.
-    stops: tf.Tensor  # int64 [W]. The word after its last one.
-    ids: tf.RaggedTensor  # int32 [W, (tokens)].
+    starts: tf.Tensor  # int64 [WT]. First word of each window, counted over all texts.
+    stops: tf.Tensor  # int64 [WT]. The word after its last one.
+    ids: tf.RaggedTensor  # int32 [WT, (tokens)].
 
 
 def split_between_words(words, tokens, room, max_windows):
     """Divides texts between words into WordWindows that are as full as possible.
 
-    `rows.split_words` does the same in plain Python.
+    `list_word_windows` of bert_tf.tokenization.plain does the same in plain Python.
 
     Args:
       words: RaggedTensor [B, (words)] of any dtype.
@@ -184,8 +184,8 @@ def split_between_words(words, tokens, room, max_windows):
 class JoinedWindows(NamedTuple):
     """Windows of texts as model inputs."""
 
-    features: dict[str, tf.Tensor]  # int32 [W, S].
-    rows: tf.Tensor  # int64 [W]. Text of each window, ascending.
+    features: dict[str, tf.Tensor]  # int32 [WT, S].
+    rows: tf.Tensor  # int64 [WT]. Text of each window, ascending.
     was_cut: tf.Tensor  # bool [B]. True for truncated texts.
 
 
@@ -196,7 +196,7 @@ def join_windows(
 
     For pairs, the second text is split into windows, each after the first text, which keeps at
     least half of the room. `max_seq_length` is at least 3, or 5 for pairs. For the arguments, see
-    `join_texts` and `split_into_windows`.
+    `join_rows` and `split_into_windows`.
     """
     room = max_seq_length - (2 if second is None else 3)
     if second is None:
@@ -215,7 +215,7 @@ def join_windows(
         )
         texts = [ragged.take_slices(first.values, begins, lengths), windows.ids]
         was_cut = windows.was_cut | (keep_a < count_a)
-    features, _ = join_texts(
+    features, _ = join_rows(
         tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length
     )
     return JoinedWindows(features, windows.rows, was_cut)

@@ -4,7 +4,7 @@ Its words, IDs, and spans are those of BertTokenizer. The kernels of BertTokeniz
 texts at a time; this one processes one text and is ready immediately. It applies the rules of
 `BasicTokenizer` in the original's tokenization.py, once per distinct string between spaces, and
 texts have few of these; tests compare the results with the graph. `join_ids` is
-`model_inputs.join_texts` for one row.
+`model_inputs.join_rows` for one row.
 """
 
 import bisect
@@ -349,8 +349,8 @@ def join_ids(tokenizer, first, second, max_seq_length):
     return Row(ids, segments, keep_first + keep_second < len(first) + len(second or ()))
 
 
-def join_rows(tokenizer, max_seq_length, texts, others=None, tokenize=None):
-    """Joins lists of str, with `others` for pairs, into a list of Row; see `join_ids`.
+def join_texts(tokenizer, max_seq_length, texts, others=None, tokenize=None):
+    """Joins texts, lists of str with `others` for pairs, into a list of Row; see `join_ids`.
 
     `tokenize` is a function of a str that returns a list of int; defaults to `tokenizer.ids`.
     """
@@ -385,5 +385,5 @@ def list_word_windows(lengths, room):
 
 
 def were_cut(rows):
-    """Returns a bool array [N], True for truncated Rows."""
+    """Returns a bool array [R], True for truncated Rows."""
     return np.array([row.was_cut for row in rows], bool)

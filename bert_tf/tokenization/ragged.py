@@ -8,7 +8,7 @@ load, and first run it.
 Below them are conversions of byte and character offsets in a batch of texts. Positions in rows of a
 ragged batch are made comparable across rows by concatenating the rows.
 
-Legend: B batch of rows or texts, (N) a ragged dimension.
+Shape legend: B batch, (items) a ragged dimension.
 """
 
 import tensorflow as tf
@@ -20,26 +20,26 @@ _WELL_FORMED = r"[\x{0}-\x{d7ff}\x{e000}-\x{10ffff}]*"
 
 
 def take_slices(values, begins, lengths):
-    """Extracts rows of values [V]: int64 [B] starts and lengths -> RaggedTensor [B, (lengths)]."""
+    """Extracts rows of values [n]: int64 [B] starts and lengths -> RaggedTensor [B, (lengths)]."""
     indices = tf.ragged.range(begins, begins + lengths)
     return indices.with_values(tf.gather(values, indices.values))
 
 
 def row_numbers(rows):
-    """Returns the row number of each element: RaggedTensor [B, (N)] -> int64 [all N]."""
+    """Returns the row number of each element: RaggedTensor [B, (items)] -> int64 [all items]."""
     ends = rows.row_splits[1:]
     size = tf.size(rows.values, tf.int64)
     return tf.cumsum(tf.math.unsorted_segment_sum(tf.ones_like(ends), ends, size + 1))[:-1]
 
 
 def sum_rows(rows):
-    """Sums each row: RaggedTensor [B, (N)] of integers -> [B]."""
+    """Sums each row: RaggedTensor [B, (items)] of integers -> [B]."""
     before = tf.gather(_before(rows.values), rows.row_splits)
     return before[1:] - before[:-1]
 
 
 def concatenate_rows(*parts):
-    """Concatenates RaggedTensors [B, (N)] of one dtype row by row -> RaggedTensor [B, (all N)]."""
+    """Concatenates RaggedTensors [B, (items)] of one dtype row by row -> the same type."""
     sizes = tf.stack([tf.size(part.values, tf.int64) for part in parts])
     # The beginnings and lengths are [B, parts].
     begins = tf.stack([part.row_starts() for part in parts], 1) + tf.cumsum(sizes, exclusive=True)
@@ -53,12 +53,12 @@ def concatenate_rows(*parts):
 
 
 def replace_rows(old, new, numbers):
-    """Replaces some rows of a RaggedTensor [B, (N)].
+    """Replaces some rows of a RaggedTensor [B, (items)].
 
     Args:
-      old: RaggedTensor [B, (N)].
-      new: RaggedTensor [K, (N)]. The new rows.
-      numbers: int64 [K]. Numbers of the rows to replace.
+      old: RaggedTensor [B, (items)].
+      new: RaggedTensor [rows, (items)]. The new rows.
+      numbers: int64 [rows]. Numbers of the rows to replace.
     """
     indices = numbers[:, tf.newaxis]
     begins = tf.tensor_scatter_nd_update(
@@ -69,7 +69,7 @@ def replace_rows(old, new, numbers):
 
 
 def select(rows, is_kept):
-    """Selects elements: RaggedTensor [B, (N)], bool [all N] -> RaggedTensor."""
+    """Selects elements: RaggedTensor [B, (items)], bool [all items] -> RaggedTensor."""
     splits = tf.gather(_before(tf.cast(is_kept, tf.int64)), rows.row_splits)
     return tf.RaggedTensor.from_row_splits(
         tf.gather(rows.values, tf.where(is_kept)[:, 0]), splits, validate=False
@@ -77,7 +77,7 @@ def select(rows, is_kept):
 
 
 def select_columns(values, is_kept):
-    """Selects elements of each row: [B, N], bool [B, N] -> RaggedTensor [B, (N)]."""
+    """Selects elements of each row: [B, items], bool [B, items] -> RaggedTensor [B, (items)]."""
     return split_by_lengths(
         tf.gather_nd(values, tf.where(is_kept)), tf.reduce_sum(tf.cast(is_kept, tf.int64), axis=1)
     )
@@ -87,11 +87,11 @@ def merge_dimensions(outer, inner):
     """Removes the middle dimension of two nested RaggedTensors.
 
     Args:
-      outer: RaggedTensor [B, (W)] of any dtype.
-      inner: RaggedTensor [all W, (N)].
+      outer: RaggedTensor [B, (parts)] of any dtype.
+      inner: RaggedTensor [all parts, (items)].
 
     Returns:
-      RaggedTensor [B, (N of its W)].
+      RaggedTensor [B, (items of its parts)].
     """
     return tf.RaggedTensor.from_row_splits(
         inner.values, tf.gather(inner.row_splits, outer.row_splits), validate=False
@@ -99,17 +99,17 @@ def merge_dimensions(outer, inner):
 
 
 def split_by_lengths(values, lengths):
-    """Splits values into rows: [V], int64 [B] -> RaggedTensor [B, (lengths)]."""
+    """Splits values into rows: [n], int64 [B] -> RaggedTensor [B, (lengths)]."""
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
 
 def _before(values):
-    """Computes the sum of all previous elements, and of all elements: [N] -> [N + 1]."""
+    """Computes the sum of all previous elements, and of all elements: [n] -> [n + 1]."""
     return tf.concat([tf.zeros([1], values.dtype), tf.cumsum(values)], 0)
 
 
 def across_rows(positions):
-    """Flattens positions, RaggedTensor int64 [B, (N)], to a vector.
+    """Flattens positions, RaggedTensor int64 [B, (items)], to a vector.
 
     It is ascending if each row is.
     """
@@ -123,10 +123,10 @@ def characters_before(texts, positions):
 
     Args:
       texts: string [B].
-      positions: List of RaggedTensors int64 [B, (N)], each position in [0, bytes of its text].
+      positions: List of RaggedTensors int64 [B, (items)], each position in [0, bytes of its text].
 
     Returns:
-      List of RaggedTensors int32 [B, (N)].
+      List of RaggedTensors int32 [B, (items)].
     """
     lengths = tf.cast(tf.strings.length(texts), tf.int64)
     text_starts = tf.cumsum(lengths, exclusive=True)
@@ -160,7 +160,7 @@ def source_spans(starts, ends, sources):
     """Maps half-open, non-empty byte spans of a normalizer's output to spans of its input.
 
     Args:
-      starts, ends: RaggedTensors int64 [B, (N)].
+      starts, ends: RaggedTensors int64 [B, (items)].
       sources: RaggedTensor int64 [B, (output bytes + 1)], ascending. Source byte in the text of
         each output byte, followed by the length of the text.
 
@@ -192,7 +192,7 @@ def whole_characters(texts, positions):
 
     Args:
       texts: string [B].
-      positions: RaggedTensor int64 [B, (N)].
+      positions: RaggedTensor int64 [B, (items)].
     """
     _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
     text_ends = tf.cast(tf.strings.length(texts), tf.int64)

@@ -4,7 +4,7 @@ It runs in C++ and inside a SavedModel. It follows `FullTokenizer` of google-res
 tokenization.py and the rows of its `convert_single_example`, and uses the tables of Unicode 14.0
 on every Python.
 
-Legend: B batch of texts, S sequence, (tokens) a ragged dimension.
+Shape legend: B batch, S sequence, (tokens) a ragged dimension.
 """
 
 from typing import NamedTuple
@@ -208,7 +208,7 @@ class BertTokenizer(tf.Module):
                 max_seq_length,
             )
         second = None if text_b is None else self.tokenize(text_b)
-        features, _ = model_inputs.join_texts(
+        features, _ = model_inputs.join_rows(
             self, self.tokenize(text_a), second, max_seq_length=max_seq_length, static_length=True
         )
         return features

@@ -5,8 +5,8 @@ A file has one word per row. An empty line ends a sentence.
 Columns are separated by tabs or, in rows without tabs, by spaces. Rows that begin with -DOCSTART-,
 which begin a document, are skipped. Entity labels can be in one of the schemes of `tag_schemes`.
 All are converted to IOB2 (B- begins an entity, I- continues it, O is outside), also in predictions.
-Labels without such prefixes, such as parts of speech, are unchanged. Files of records, such as JSON
-lines with lists of words and of labels, are converted to such rows; see `word_records`.
+Labels without such prefixes, such as parts of speech, are unchanged. Files of objects, such as JSON
+lines with lists of words and of labels, are converted to such rows; see `word_objects`.
 
 Treebanks are CoNLL-U files as published by Universal Dependencies. They have ten tab-separated
 columns: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC. Lines that begin with # are
@@ -20,7 +20,7 @@ import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from data_prep.datasets import word_records
+from data_prep.datasets import word_objects
 from data_prep.datasets.tag_schemes import ENTITY_LABEL, OUTSIDE, find_scheme, to_iob2
 from data_prep.tables import contents
 
@@ -117,11 +117,11 @@ def is_treebank(path):
 def read_conll_rows(path, decoder):
     """Yields the rows of a file, without line ends and without spaces around space-separated rows.
 
-    Files in the formats of `word_records` become rows with a word and its label. For arguments, see
+    Files in the formats of `word_objects` become rows with a word and its label. For arguments, see
     `contents.read_table_lines`.
     """
     with contents.open_content(path) as content:
-        converted = None if is_treebank(path) else word_records.find_rows(path, content, decoder)
+        converted = None if is_treebank(path) else word_objects.find_rows(path, content, decoder)
         if converted is not None:
             yield from converted
             return

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 from bert_tf.errors import InputError
-from data_prep.tables.records import to_text
+from data_prep.tables.objects import to_text
 
 CHOICES = "choices"  # Key of the list of labels in Label Studio's exports.
 INDICATORS = {

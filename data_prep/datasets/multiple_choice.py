@@ -154,7 +154,7 @@ def _find_race_files(path):
 
 def _read_article(path):
     """Reads the object in a RACE file, and checks it up to the lengths of its lists."""
-    article = tables.read_json_table(path)
+    article = tables.read_json_value(path)
     types = {"article": str, "questions": list, "options": list}
     if not isinstance(article, dict) or not all(
         isinstance(article.get(key), each) for key, each in types.items()

@@ -121,7 +121,7 @@ def _read_questions(path):
     if is_row_file(path):
         yield from _read_question_rows(path)
         return
-    content = tables.read_json_table(path)
+    content = tables.read_json_value(path)
     for article_index, article in enumerate(_get_field(content, "data", list, path)):
         in_article = f"{path}: data[{article_index}]"
         for paragraph_index, paragraph in enumerate(
@@ -139,15 +139,15 @@ def _read_questions(path):
 
 def is_row_file(path):
     """Returns whether a file has a row per question, as `datasets` and pandas write SQuAD."""
-    if not tables.has_records(path):
+    if not tables.has_objects(path):
         return False
-    _, first = next(tables.read_table_records(path), (0, {}))
+    _, first = next(tables.read_objects(path), (0, {}))
     return bool(first) and "data" not in first
 
 
 def _read_question_rows(path):
     """Yields (row in the file, context, question as a dict) of a file with a row per question."""
-    for number, row in tables.read_table_records(path):
+    for number, row in tables.read_objects(path):
         where = f"{path}:{number}"
         answers = row.get("answers")
         question = {name: row.get(name) for name in ("id", "question")}

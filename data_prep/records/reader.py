@@ -1,9 +1,9 @@
 """Reader for TFRecord files that checks each frame, without TensorFlow."""
 
 from bert_tf.errors import InputError
+from data_prep.reading import GZIP_START
 from data_prep.records.frames import FOOTER, HEADER, LENGTH_BYTES, compute_checksum
 
-GZIP = b"\x1f\x8b"  # Beginning of a compressed file.
 COMPRESSED = "is compressed, but records are only read uncompressed; run gunzip"
 
 
@@ -30,7 +30,7 @@ def read_records(path, file, size):
         is_complete = len(header) == HEADER.size
         length, length_checksum = HEADER.unpack(header) if is_complete else (0, 0)
         if is_complete and compute_checksum(header[:LENGTH_BYTES]) != length_checksum:
-            if header.startswith(GZIP) and not number:
+            if header.startswith(GZIP_START) and not number:
                 raise InputError(f"{path}: {COMPRESSED}")
             problem = f"corrupted after {number:,} records" if number else "not a TFRecord file"
             raise InputError(f"{path}: is {problem}; no record begins at byte {offset:,}")

@@ -1,7 +1,7 @@
 """Reading of files of rows and lines: one reader for training, prediction, and extraction."""
 
 from data_prep.tables.cells import CellReader
-from data_prep.tables.contents import read_json_table, read_table_lines
+from data_prep.tables.contents import read_json_value, read_table_lines
 from data_prep.tables.rows import (
     DEFAULT,
     PUBLISHED,
@@ -9,11 +9,11 @@ from data_prep.tables.rows import (
     advise_columns,
     check_width,
     find_column,
-    has_records,
+    has_objects,
     list_names,
     read_all_texts,
+    read_objects,
     read_rows,
-    read_table_records,
 )
 
 __all__ = [
@@ -24,11 +24,11 @@ __all__ = [
     "advise_columns",
     "check_width",
     "find_column",
-    "has_records",
+    "has_objects",
     "list_names",
     "read_all_texts",
-    "read_json_table",
+    "read_json_value",
+    "read_objects",
     "read_rows",
     "read_table_lines",
-    "read_table_records",
 ]

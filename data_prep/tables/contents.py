@@ -102,7 +102,7 @@ def read_table_lines(path, decoder):
         yield from decoder.lines(content.file, path)
 
 
-def read_json_table(path):
+def read_json_value(path):
     """Reads the value of a JSON file, which can be compressed with gzip.
 
     Raises InputError with the path if it is not JSON.

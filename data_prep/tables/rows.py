@@ -13,7 +13,7 @@ import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from data_prep.tables import contents, dialects, records
+from data_prep.tables import contents, dialects, objects
 
 JSON_LINES = ".jsonl"  # End of the names of files with a JSON object per line.
 # Limit of all CSV readers of the process; long documents exceed its default.
@@ -64,7 +64,7 @@ def read_rows(path, decoder=None, options=DEFAULT, notes=None):
     """
     decoder = decoder or files.LineDecoder()
     with contents.open_content(path) as content:
-        found = find_records(path, content, decoder, options)
+        found = find_objects(path, content, decoder, options)
         if found is not None:
             if options.columns:
                 raise InputError(
@@ -86,7 +86,7 @@ def read_delimited_rows(path, content, decoder, options=DEFAULT, notes=None):
     yield from _add_header(_skip_empty_rows(rows, len(options.columns)), path, options.columns)
 
 
-def read_table_records(path, decoder=None):
+def read_objects(path, decoder=None):
     """Yields (number, dict) of JSON lines, a JSON array, or Parquet. See `read_rows`.
 
     Raises:
@@ -94,55 +94,55 @@ def read_table_records(path, decoder=None):
     """
     decoder = decoder or files.LineDecoder()
     with contents.open_content(path) as content:
-        found = find_records(path, content, decoder)
+        found = find_objects(path, content, decoder)
         if found is None:
             raise InputError(f"{path}: must be JSON lines, a JSON array of objects, or Parquet")
         yield from found
 
 
 def read_all_texts(path, decoder):
-    """Yields the texts of a file: the strings of all keys of its records, or its lines.
+    """Yields the texts of a file: the strings of all keys of its objects, or its lines.
 
     Args:
-      path: Path of the file, of any format of `read_table_lines` and `read_table_records`.
+      path: Path of the file, of any format of `read_table_lines` and `read_objects`.
       decoder: bert_tf.files.LineDecoder.
 
     Raises:
       InputError: See `read_rows`.
     """
     with contents.open_content(path) as content:
-        found = find_records(path, content, decoder)
+        found = find_objects(path, content, decoder)
         if found is None:
             for line in decoder.lines(content.file, path):
                 yield line.rstrip("\r\n")
         else:
-            for _, record in found:
-                yield from records.list_texts(record)
+            for _, entry in found:
+                yield from objects.list_texts(entry)
 
 
-def find_records(path, content, decoder, options=DEFAULT):
-    """Returns an iterator of (number, dict) of the records of a Content.
+def find_objects(path, content, decoder, options=DEFAULT):
+    """Returns an iterator of (number, dict) of the objects of a Content.
 
     Returns None if it is not JSON lines, a JSON array, or Parquet, or if a dialect of delimited
     text is chosen. For arguments, see `read_rows`.
     """
     if content.is_parquet:
-        return records.read_parquet(content.file, path)
+        return objects.read_parquet(content.file, path)
     if options.dialect != dialects.AUTO:
         return None
     sample = decode_sample(content)
-    if records.is_json_array(sample):
-        return records.read_json_array(content.file, path)
+    if objects.is_json_array(sample):
+        return objects.read_json_array(content.file, path)
     is_named = contents.strip_suffix(path).endswith(JSON_LINES)
-    if is_named or records.is_json_lines(sample):
-        return records.read_json_lines(decoder.lines(content.file, path), path)
+    if is_named or objects.is_json_lines(sample):
+        return objects.read_json_lines(decoder.lines(content.file, path), path)
     return None
 
 
-def has_records(path):
+def has_objects(path):
     """Returns whether a file is JSON lines, a JSON array, or Parquet."""
     with contents.open_content(path) as content:
-        return find_records(path, content, files.LineDecoder()) is not None
+        return find_objects(path, content, files.LineDecoder()) is not None
 
 
 def decode_sample(content):
@@ -258,13 +258,13 @@ def _skip_empty_rows(rows, width):
 
 
 def _to_rows(found, path):
-    """Yields the keys of the first record, and the values of all records."""
+    """Yields the keys of the first object, and the values of all objects."""
     keys = None
-    for number, record in found:
+    for number, entry in found:
         if keys is None:
-            keys = list(record)
+            keys = list(entry)
             yield number, keys
-        if any(key not in record for key in keys):
+        if any(key not in entry for key in keys):
             raise InputError(
                 f"{path}:{number}: must be a JSON object with the keys {list_names(keys)}, as in "
                 "the first line"
@@ -272,9 +272,7 @@ def _to_rows(found, path):
         yield (
             number,
             [
-                record[key]
-                if isinstance(record[key], list | dict)
-                else records.to_text(record[key])
+                entry[key] if isinstance(entry[key], list | dict) else objects.to_text(entry[key])
                 for key in keys
             ],
         )

@@ -55,7 +55,7 @@ def convert_texts_to_features(text_a, text_b, tokenizer, max_seq_length):
     for rows in _iterate_batches(len(text_a)):
         first = tokenizer.tokenize(text_a[rows])
         second = None if text_b is None else tokenizer.tokenize(text_b[rows])
-        joined, _ = tokenization.join_texts(
+        joined, _ = tokenization.join_rows(
             tokenizer, first, second, max_seq_length=max_seq_length, static_length=True
         )
         for name, values in features.items():

@@ -26,7 +26,7 @@ def read(path, is_pair, text_a_column=None, text_b_column=None):
     Raises:
       InputError: If the file is invalid, or if its rows do not have the required texts.
     """
-    if dialects.is_csv(path) or tables.has_records(path):
+    if dialects.is_csv(path) or tables.has_objects(path):
         rows = _read_columns(path, is_pair, text_a_column, text_b_column)
     else:
         rows = _read_lines(path, is_pair)

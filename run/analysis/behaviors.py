@@ -3,15 +3,15 @@
 The averages follow sections 3.1 to 3.3 of Clark et al. 2019. The dependencies follow section 4.2:
 heads that attend from words to their syntactic heads, or back.
 
-Legend: B batch of texts or sentences, N heads of a layer, LN heads of all layers, S sequence, WO
-words, ME measures.
+Shape legend: B batch, N heads, LN heads of all layers, S sequence, WO words, ME measures, V
+vocabulary.
 """
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
-LEAST_PROBABILITY = 1e-30  # Lower bound at which p log p is effectively 0.
+MIN_PROBABILITY = 1e-30  # Lower bound at which p log p is effectively 0.
 
 
 class Measure(NamedTuple):
@@ -124,7 +124,7 @@ def sum_measures(attention, tokens):
 
     distances = tf.abs(tf.range(size)[:, tf.newaxis] - tf.range(size))
     weights = tf.cast(distances, tf.float32) * tokens.real[:, :, tf.newaxis]  # [B, S, S]
-    logs = tf.math.log(tf.maximum(attention, LEAST_PROBABILITY))
+    logs = tf.math.log(tf.maximum(attention, MIN_PROBABILITY))
     entropy = -tf.einsum("bnq,bq->n", tf.reduce_sum(attention * logs, axis=-1), tokens.real)
     return tf.stack(
         [

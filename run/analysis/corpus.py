@@ -23,7 +23,7 @@ from run.finetuning.fine_tuned_model import FineTunedModel
 from run.training import plots
 from run.training.prediction import Predictor
 
-GROUP = 512  # Number of texts to sort by length together.
+NUM_SORTED_TEXTS = 512  # Number of texts to sort by length together.
 NUM_PRINTED_RELATIONS = 12  # Number of relations to print.
 MAX_RELATIONS = 30  # Maximum number in a plot.
 COLUMNS = 4  # Columns of panels.
@@ -203,9 +203,9 @@ def _trace(function):
 
 
 def _read_groups(items, unit):
-    """Yields lists of GROUP items, with a progress bar. `unit`: Name of an item."""
+    """Yields lists of NUM_SORTED_TEXTS items, with a progress bar. `unit`: Name of an item."""
     with tqdm(desc=f"{unit}s", unit=unit, dynamic_ncols=True) as progress:
-        while group := list(itertools.islice(items, GROUP)):
+        while group := list(itertools.islice(items, NUM_SORTED_TEXTS)):
             yield group
             progress.update(len(group))
 
@@ -304,8 +304,8 @@ def _write_numbers(folder, heads, measures, dependencies):
     """Writes analysis.npz. `dependencies`: Dependencies, or None.
 
     heads: int64 [LN, 2]; measure_names: str [ME]; measures: float64 [LN, ME]; with a treebank
-    relations: str [R], hits: int64 [2 directions, 2 halves, R, K], cases: int64 [2 halves, R],
-    offsets: int64 [O], offset_hits: int64 [2 halves, R, O].
+    relations: str [RE], hits: int64 [2 directions, 2 halves, RE, LN], cases: int64 [2 halves, RE],
+    offsets: int64 [OF], offset_hits: int64 [2 halves, RE, OF].
     """
     arrays = {
         "heads": np.array(heads, np.int64),

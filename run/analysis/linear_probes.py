@@ -4,8 +4,8 @@ The mix is ELMo's (bert_tf.layers.ScalarMix). Its center of gravity is the mean 
 numbers, weighted by the mix (Tenney et al. 2019, "BERT Rediscovers the Classical NLP Pipeline").
 Probes have no hidden layers, and their inputs are standardized, so that layers can be compared.
 
-Shape legend: EX examples, IT items (words), AR items per example, LE layers and the embeddings, H
-hidden, CC classes.
+Shape legend: B batch, EX examples, IT items, AR items per example, LE layers and the
+embeddings, H hidden, CC classes.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ import tf_keras
 
 from bert_tf.layers import ScalarMix
 
-LEAST_DEVIATION = 1e-5
+MIN_DEVIATION = 1e-5
 ROWS_AT_A_TIME = 1024
 
 
@@ -25,9 +25,8 @@ class Examples:
     """Examples to train or evaluate a probe."""
 
     vectors: np.ndarray  # [IT, LE, H] of any float type. Hidden states of the items.
-    items: (
-        np.ndarray
-    )  # int [EX, AR]. Items of each example; a probe reads their concatenated states.
+    # int [EX, AR]. Items of each example; a probe reads their concatenated states.
+    items: np.ndarray
     labels: list  # EX labels.
 
     def gather(self, rows):
@@ -69,9 +68,7 @@ def probe(train, dev, *, epochs, learning_rate, batch_size=256, seed=0):
     num_layers, width = train.vectors.shape[1:]
     # Normalizes each column of each layer to mean 0 and standard deviation 1 over the items.
     mean = tf.constant(train.vectors.mean(axis=0, dtype=np.float32))
-    scale = tf.constant(
-        1 / np.maximum(train.vectors.std(axis=0, dtype=np.float32), LEAST_DEVIATION)
-    )
+    scale = tf.constant(1 / np.maximum(train.vectors.std(axis=0, dtype=np.float32), MIN_DEVIATION))
     mix = ScalarMix(num_layers)
     kernels = tf.Variable(tf.zeros([num_layers + 1, train.items.shape[1] * width, len(classes)]))
     biases = tf.Variable(tf.zeros([num_layers + 1, 1, len(classes)]))

@@ -57,8 +57,8 @@ class Observation:
 def compute_means(sums, counts):
     """Divides sums of measures [LN, ME] by numbers of tokens [ME].
 
-    The result is float64 [LN, ME], NaN if no token has a measure. Over a corpus, windows and batch
-    sizes change the last digits of the float64 sums.
+    The result is float64 [LN, ME], NaN if no token has a measure. Over a corpus, the groups of
+    texts and batch sizes change the last digits of the float64 sums.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(counts > 0, sums / counts, np.nan)

@@ -1,4 +1,7 @@
-"""The job of run.probe_layers: linear classifiers measure information about words per layer."""
+"""The job of run.probe_layers: linear classifiers measure information about words per layer.
+
+Shape legend: B batch, S sequence, WO words, LE layers and the embeddings, H hidden.
+"""
 
 import collections
 import dataclasses
@@ -165,7 +168,7 @@ def compute_examples(argument, sentences, settings, encoder, tokenizer):
         for rows, features, words, _ in reading.sentence_batches(
             tokenizer, sentences, max_seq_length, settings.batch_size
         ):
-            embeddings = outputs(features, words).numpy().astype(EMBEDDING_DTYPE)  # [B, W, K, H]
+            embeddings = outputs(features, words).numpy().astype(EMBEDDING_DTYPE)  # [B, WO, LE, H]
             for row, sentence_embeddings in zip(rows, embeddings, strict=True):
                 sentence = sentences[row]
                 vectors.append(sentence_embeddings[: len(sentence.words)])
@@ -245,7 +248,7 @@ def _get_examples(sentence, label):
 
 
 def _average_tokens(encoder, features, words):
-    """Averages the embeddings of each word's tokens in each layer: float32 [B, W, K, H].
+    """Averages the embeddings of each word's tokens in each layer: float32 [B, WO, LE, H].
 
     Args:
       encoder: BertEncoder.
@@ -253,10 +256,10 @@ def _average_tokens(encoder, features, words):
       words: int32 [B, S]. Index of each token's word, -1 if none.
     """
     outputs = encoder(features)
-    # [B, S, K, H].
+    # [B, S, LE, H].
     layers = tf.stack([outputs["embedding_output"], *outputs["encoder_outputs"]], axis=2)
-    belongs = tf.one_hot(words, tf.reduce_max(words) + 1, dtype=tf.float32)  # [B, S, W]
-    num_tokens = tf.reduce_sum(belongs, axis=1)  # [B, W]
+    belongs = tf.one_hot(words, tf.reduce_max(words) + 1, dtype=tf.float32)  # [B, S, WO]
+    num_tokens = tf.reduce_sum(belongs, axis=1)  # [B, WO]
     summed = tf.einsum("bsw,bskh->bwkh", belongs, tf.cast(layers, tf.float32))
     return tf.math.divide_no_nan(summed, num_tokens[:, :, tf.newaxis, tf.newaxis])
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
-from bert_tf.tokenization.model_inputs import join_texts
+from bert_tf.tokenization.model_inputs import join_rows
 from data_prep.datasets import conll
 from run.inference import request_files
 
@@ -100,7 +100,7 @@ def read_corpus(path, treebank_path, options=request_files.DEFAULT):
 def text_batches(tokenizer, texts, max_seq_length, batch_size):
     """Yields the batches of a list of (text_a, text_b): features int32 [B, S], bool was_cut [B]."""
     pieces = [tokenizer.tokenize(list(column)) for column in zip(*texts, strict=True)]
-    features, was_cut = join_texts(tokenizer, *pieces, max_seq_length=max_seq_length)
+    features, was_cut = join_rows(tokenizer, *pieces, max_seq_length=max_seq_length)
     features = {name: value.numpy() for name, value in features.items()}
     for indices, length in _batches(features["input_mask"].sum(axis=1), batch_size):
         yield (
@@ -117,7 +117,7 @@ def sentence_batches(tokenizer, sentences, max_seq_length, batch_size):
 
     Yields:
       Positions in the list, int [B]; features int32 [B, S]; the index of each token's word, int32
-      [B, S], -1 if none; the index of each word's head, int32 [B, W], -1 if none.
+      [B, S], -1 if none; the index of each word's head, int32 [B, WO], -1 if none.
     """
     rows = [
         ([tokenizer.cls_id, *ids, tokenizer.sep_id], [-1, *numbers, -1])

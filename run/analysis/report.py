@@ -1,4 +1,7 @@
-"""The job of run.attention_report: a report of a model's attention to given texts."""
+"""The job of run.attention_report: a report of a model's attention to given texts.
+
+Shape legend: LN heads of all layers, ME measures, S sequence, WO words.
+"""
 
 import os
 
@@ -53,10 +56,10 @@ def run(settings):
 def write_npz(path, heads, observations):
     """Writes arrays.
 
-    heads: int64 [K, 2], layer and head of each matrix; measures: str [M], their names; for each
-    text I, 0-based: text_I_attention float32 [K, S, S], text_I_measures float64 [K, M] (NaN if no
-    token has one), text_I_pieces str [S], text_I_segments and text_I_words int64 [S],
-    text_I_surfaces str [W].
+    heads: int64 [LN, 2], layer and head of each matrix; measures: str [ME], their names; for each
+    text I, 0-based: text_I_attention float32 [LN, S, S], text_I_measures float64 [LN, ME] (NaN if
+    no token has one), text_I_pieces str [S], text_I_segments and text_I_words int64 [S],
+    text_I_surfaces str [WO].
     """
     arrays = {"heads": np.array(heads, np.int64), "measures": np.array(NAMES)}
     for number, each in enumerate(observations):

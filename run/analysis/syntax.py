@@ -2,7 +2,7 @@
 
 See Clark et al. 2019, section 4.2.
 
-Legend: LN heads of all layers, RE relations, OF offsets.
+Shape legend: B batch, WO words, LN heads of all layers, RE relations, OF offsets.
 """
 
 import math
@@ -24,7 +24,7 @@ class Dependencies:
 
     Args:
       relations: List of RE str.
-      num_heads: int, K.
+      num_heads: int, LN.
 
     Attributes:
       relations: List of RE str.

@@ -52,7 +52,7 @@ def run(settings):
     started = time.monotonic()
     folder = settings.output_dir
     make_folder(folder)
-    announce_step("CPython's documentation topics as a corpus and as a classification task")
+    print_title("CPython's documentation topics as a corpus and as a classification task")
     topics.write_all(folder)
     prepare(folder)
     pretrain(folder, settings.num_train_steps)
@@ -83,7 +83,7 @@ def make_folder(folder):
 
 def prepare(folder):
     """Creates the vocabulary from the corpus, and records of the training and held-out parts."""
-    announce_step("A vocabulary learned from the training part")
+    print_title("A vocabulary learned from the training part")
     run_script(
         "data_prep.learn_vocab",
         folder,
@@ -94,7 +94,7 @@ def prepare(folder):
     )
     with open(os.path.join(folder, BERT_CONFIG_NAME), "w", encoding="utf-8") as file:
         file.write(BertConfig(**BERT_CONFIG).to_json())
-    announce_step("Sentence pairs with masked positions, as TFRecords")
+    print_title("Sentence pairs with masked positions, as TFRecords")
     for part, dupe_factor in (("train", 40), ("held_out", 5)):
         run_script(
             "data_prep.create_pretraining_data",
@@ -110,7 +110,7 @@ def prepare(folder):
 
 def pretrain(folder, num_train_steps):
     """Pre-trains a model on the records, and evaluates it on the held-out records."""
-    announce_step("Pre-training, then evaluation on the held-out part")
+    print_title("Pre-training, then evaluation on the held-out part")
     run_script(
         "run.run_pretraining",
         folder,
@@ -132,7 +132,7 @@ def pretrain(folder, num_train_steps):
 
 def show_filled_masks(folder):
     """Predicts masked words with the pre-trained model."""
-    announce_step("Masked words")
+    print_title("Masked words")
     run_script(
         "run.fill_mask",
         folder,
@@ -147,7 +147,7 @@ def fine_tune(folder, num_train_epochs):
 
     The evaluation is on held-out sentences.
     """
-    announce_step("Fine-tuning: which chapter is a sentence from?")
+    print_title("Fine-tuning: which chapter is a sentence from?")
     run_script(
         "run.run_classifier",
         folder,
@@ -167,7 +167,7 @@ def fine_tune(folder, num_train_epochs):
 
 def serve(folder):
     """Exports the classifier to a SavedModel, and classifies held-out sentences with it."""
-    announce_step("Export to a SavedModel, and its predictions for held-out sentences")
+    print_title("Export to a SavedModel, and its predictions for held-out sentences")
     run_script("run.export_saved_model", folder, init_checkpoint="classifier", export_dir="served")
     with open(os.path.join(folder, "task", "dev.tsv"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file.readlines()[1:]]
@@ -200,7 +200,7 @@ def report_results(folder, seconds):
     majority, label = majority_label(path("task", "train.tsv"), path("task", "dev.tsv"))
     pretrained = read_results(path("pretrained", RESULTS_FILE))
     classifier = read_results(path("classifier", RESULTS_FILE))
-    announce_step(f"On held-out text, after {seconds / 60:.1f} minutes")
+    print_title(f"On held-out text, after {seconds / 60:.1f} minutes")
     rows = (
         (
             "masked LM loss (nats)",
@@ -244,13 +244,13 @@ def unigram_loss(tokenizer, corpus_file, record_file, features):
         ids = tokenizer.tokenize(file.read().splitlines()).flat_values.numpy()
     counts = np.bincount(ids, minlength=tokenizer.vocab_size) + 1
     losses = -np.log(counts / counts.sum())
-    parsed = read_first_records(record_file, features)
+    parsed = read_arrays(record_file, features)
     return float(losses[parsed["masked_lm_ids"][parsed["masked_lm_weights"] > 0]].mean())
 
 
 def majority_next_sentence(record_file, features):
     """Computes the accuracy of always predicting the more common next-sentence label."""
-    labels = read_first_records(record_file, features)["next_sentence_labels"]
+    labels = read_arrays(record_file, features)["next_sentence_labels"]
     return float(max(labels.mean(), 1 - labels.mean()))
 
 
@@ -264,7 +264,7 @@ def majority_label(train_file, dev_file):
     return dev.count(label) / len(dev), label
 
 
-def read_first_records(record_file, features):
+def read_arrays(record_file, features):
     """Reads all records of a file into a dict of arrays."""
     serialized = next(iter(tf.data.TFRecordDataset(record_file).batch(1_000_000)))
     return {name: value.numpy() for name, value in records.parse(serialized, features).items()}
@@ -278,8 +278,8 @@ def read_label_column(path):
         ]
 
 
-def announce_step(title):
-    """Prints the title of a step."""
+def print_title(title):
+    """Prints the title of a part of the demo."""
     print(f"\n=== {title}", flush=True)
 
 

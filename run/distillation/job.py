@@ -30,7 +30,7 @@ def run(settings):
 
 def _fine_tune(settings):
     teacher = settings.taught_by
-    strategy = finetuning.open_strategy(settings)
+    strategy = finetuning.create_strategy(settings)
     experiment = finetuning.open_experiment(settings, strategy, teacher.metadata)
     distillation = TaskDistillation(
         settings.losses,

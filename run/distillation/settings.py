@@ -181,7 +181,7 @@ class GeneralSettings(PretrainingSettings):
         super().check_files()
         config = self.model.config
         teacher = self.teacher_config
-        check_sizes(self.losses, config, teacher, self.max_sequence_length)
+        check_sizes(self.losses, config, teacher, self.num_positions)
         if config.attention != teacher.attention:
             raise InputError(
                 f"has {teacher.attention} attention, but the student has {config.attention} "

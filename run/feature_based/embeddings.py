@@ -2,7 +2,7 @@
 
 There is one file per computed layer, `layer_N.bin`, float16 [words, H] in the order of the data.
 
-Shape legend: S sequence, LE layers and the embeddings, H hidden.
+Shape legend: B batch, S sequence, LE layers and the embeddings, H hidden.
 """
 
 import hashlib

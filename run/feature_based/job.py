@@ -1,7 +1,6 @@
 """The job of the feature-based approach: data, embeddings of a frozen encoder, BiLSTM, scores.
 
-Shape legend: B batch of all rows, WO words or tokens of the longest, S sequence, LE layers and the
-embeddings, H hidden.
+Shape legend: B batch, WO words, S sequence, LE layers and the embeddings, H hidden.
 """
 
 import dataclasses

@@ -2,7 +2,7 @@
 
 Two-layer BiLSTM, linear output, no CRF.
 
-Shape legend: B batch, WO words or tokens, LE layers and the embeddings, H hidden, CC classes.
+Shape legend: B batch, WO words, LE layers and the embeddings, H hidden, CC classes.
 """
 
 import itertools

@@ -58,7 +58,7 @@ def run(settings):
         output_dir; if a loss is not finite; or if there is no training and no checkpoint.
     """
     # Must precede all TensorFlow computation, such as tokenization.
-    strategy = open_strategy(settings)
+    strategy = create_strategy(settings)
     run_experiment(open_experiment(settings, strategy))
 
 
@@ -167,7 +167,7 @@ def average_ensemble(experiment):
     return Trained(member.run, predict, scores, outputs)
 
 
-def open_strategy(settings):
+def create_strategy(settings):
     """Creates the strategy of FineTuningSettings, and checks batch sizes against its replicas.
 
     Checks only the batch sizes in use.

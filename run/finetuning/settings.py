@@ -171,13 +171,13 @@ class FineTuningSettings(ActionSettings, ModelJobSettings):
     )
 
     @property
-    def model_path(self):
+    def model_source(self):
         """See ModelJobSettings.
 
         The first run of an ensemble supplies unset values; raises InputError unless all runs exist.
         """
         if not self.ensemble:
-            return super().model_path
+            return super().model_source
         for folder in self.ensemble:
             if not has_run(folder):
                 raise InputError(

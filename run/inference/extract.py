@@ -10,7 +10,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.notes import write_line
-from bert_tf.tokenization.model_inputs import join_texts
+from bert_tf.tokenization.model_inputs import join_rows
 from run.inference import request_files, vector_files
 from run.training import prediction, strategies
 from run.training.padding import Padding
@@ -100,7 +100,7 @@ def _make_predictor(settings, strategy, layers):
     )
 
 
-def extract(texts, tokenizer, predictor, max_seq_length, batch_size, group_batches):
+def extract(texts, tokenizer, predictor, max_seq_length, batch_size, num_sorted_batches):
     """Extracts the embeddings of texts.
 
     Args:
@@ -109,16 +109,16 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, group_batch
       predictor: run.training.prediction.Predictor of vectors, float32 [B, S, layers, H].
       max_seq_length: int. Maximum length of a text in tokens.
       batch_size: int. Texts per batch.
-      group_batches: int. Number of batches of consecutive texts to sort by length together.
+      num_sorted_batches: int. Number of batches of consecutive texts to sort by length together.
 
     Yields:
       For each text: its tokens, list of str; their embeddings, float32 [tokens, layers, H]; and
       bool, whether it was truncated.
     """
     texts = iter(texts)
-    while group := list(itertools.islice(texts, group_batches * batch_size)):
+    while group := list(itertools.islice(texts, num_sorted_batches * batch_size)):
         pieces = [tokenizer.tokenize(list(column)) for column in zip(*group, strict=True)]
-        joined, was_cut = join_texts(
+        joined, was_cut = join_rows(
             tokenizer, *pieces, max_seq_length=max_seq_length, static_length=True
         )
         features = {name: values.numpy() for name, values in joined.items()}

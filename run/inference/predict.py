@@ -16,7 +16,7 @@ from bert_tf.serving.loading import open_export
 from bert_tf.tasks.kind import add_article
 from run.inference import request_files
 
-GROUP_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
+NUM_SORTED_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
 STANDARD_OUTPUT = "-"
 
 
@@ -27,7 +27,7 @@ def run(settings):
       settings: PredictionSettings, resolved.
 
     Raises:
-      InputError: See open_model and request_files.read. Also if the file is empty.
+      InputError: See open_requested_model and request_files.read. Also if the file is empty.
     """
     model = open_requested_model(settings)
     requests = request_files.read(
@@ -73,7 +73,7 @@ def predict_rows(model, requests, batch_size):
       batch_size: int. Requests per batch.
     """
     requests = iter(requests)
-    while group := list(itertools.islice(requests, GROUP_BATCHES * batch_size)):
+    while group := list(itertools.islice(requests, NUM_SORTED_BATCHES * batch_size)):
         inputs = {name: [request.inputs[name] for request in group] for name in model.inputs}
         for request, row in zip(group, model.predict(batch_size, **inputs), strict=True):
             copied = {

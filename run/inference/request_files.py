@@ -189,11 +189,11 @@ def open_requests(path, text_inputs, options=DEFAULT, allows_pairs=False):
 def _open_table(path, content, text_inputs, options, decoder):
     """Returns the Table of a Content, or None for lines of text."""
     table_options = tables.TableOptions(options.dialect)
-    records = rows.find_records(path, content, decoder, table_options)
-    if records is not None:
-        first = next(records, None)
-        records = itertools.chain([first] if first else [], records)
-        return Table(list(first[1]) if first else list(text_inputs), records, "key")
+    objects = rows.find_objects(path, content, decoder, table_options)
+    if objects is not None:
+        first = next(objects, None)
+        objects = itertools.chain([first] if first else [], objects)
+        return Table(list(first[1]) if first else list(text_inputs), objects, "key")
     is_named = contents.strip_suffix(path).endswith(TABLES) or options.dialect != dialects.AUTO
     if not is_named and not _has_header(path, content, options.columns or text_inputs):
         return None

@@ -173,7 +173,7 @@ class AnyModelSettings(CandidateSettings):
         return _Location(name, path, is_exported)
 
     @property
-    def model_path(self):
+    def model_source(self):
         """See ModelJobSettings."""
         location = self._location
         return None if location.is_export else (location.setting, location.path)

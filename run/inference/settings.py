@@ -204,7 +204,7 @@ class ExportSettings(CheckpointSettings):
         "Type of the stored weights. saved_model: float32, bfloat16, or int8, all converted to "
         "the type of --mixed_precision when loaded. litert: float32, float16, or int8 (dynamic "
         "range quantization, computed in integers). onnx: float32. openvino: float32, float16, or "
-        "int8 (computed in integers).",
+        "int8 (computed in integers on CPUs with instructions for it).",
         choices=("float32", "float16", "bfloat16", "int8"),
     )
     signatures: str = setting(

@@ -4,7 +4,7 @@ See RoBERTa (arXiv:1907.11692, section 4.1). The distribution is the same as in
 `create_masked_lm_predictions` of the original BERT, which data_prep.pretraining.instances.masking
 samples record by record. Here a batch is masked at once, in graph ops for `tf.data`.
 
-Shape legend: B batch, S sequence, P positions to predict, V vocabulary.
+Shape legend: B batch, S sequence, K sequences of a packed row, P positions, V vocabulary.
 """
 
 from typing import NamedTuple
@@ -129,9 +129,9 @@ class _RandomNumbers:
         self._states = state[:, tf.newaxis]
 
     def bits(self, indices, num_bits):
-        """Returns items `indices`, int32 [B or 1, N], of each sequence.
+        """Returns items `indices`, int32 [B or 1, items], of each sequence.
 
-        They are int64 [B, N], from 0 to 2^num_bits - 1.
+        They are int64 [B, items], from 0 to 2^num_bits - 1.
         """
         state = self._states + tf.cast(indices + 1, tf.uint64) * tf.constant(GAMMA, tf.uint64)
         return tf.cast(
@@ -214,7 +214,7 @@ def _choose_words(is_candidate, begins_word, counts, num_predictions, random_num
 
 
 def _pad_ascending(positions, length, num_predictions):
-    """Returns the lowest P of `positions` [B, N], ascending, and which are less than `length`.
+    """Returns the lowest P of `positions` [B, items], ascending, and which are less than `length`.
 
     The other ones are replaced by 0. Both results are [B, P].
     """

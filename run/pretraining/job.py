@@ -37,7 +37,7 @@ def run(settings, techniques=()):
     """
     folder = settings.training.output_dir
     config = settings.model.config
-    strategy = open_strategy(settings)  # Must precede all TensorFlow computation.
+    strategy = create_strategy(settings)  # Must precede all TensorFlow computation.
     phases = [
         dataclasses.replace(phase, data=PretrainingData(phase.settings, config))
         for phase in get_phases(settings)
@@ -97,7 +97,7 @@ def _make_evaluation(run, settings, phases):
     return evaluate
 
 
-def open_strategy(settings):
+def create_strategy(settings):
     """Creates the strategy of PretrainingSettings, and checks batch sizes against its replicas.
 
     Checks only the batch sizes in use.

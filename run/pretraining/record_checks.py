@@ -14,6 +14,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from bert_tf.notes import write_line
 from data_prep import records
+from data_prep.reading import GZIP_START
 from data_prep.records import reader
 from run.pretraining import dynamic_masking
 
@@ -171,7 +172,7 @@ def _find_bad_record(paths, features, bounds):
 def _describe_corruption(path):
     """Describes why a file cannot be read."""
     with files.at(path).open() as file:
-        is_compressed = file.read(len(reader.GZIP)) == reader.GZIP
+        is_compressed = file.read(len(GZIP_START)) == GZIP_START
     return reader.COMPRESSED if is_compressed else CORRUPTED
 
 

@@ -162,7 +162,7 @@ class PretrainingSettings(RecordSettings, ActionSettings, ModelJobSettings):
         return first, last
 
     @property
-    def max_sequence_length(self):
+    def num_positions(self):
         """See ModelJobSettings."""
         return max(phase.settings.max_seq_length for phase in phases.get_phases(self))
 

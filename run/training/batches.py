@@ -11,7 +11,7 @@ from run.training.host_batches import WHOLE
 from run.training.padding import Padding
 
 # Number of batches to sort by length together. More save little time and shuffle less.
-SORTED_BATCHES = 50
+NUM_SORTED_BATCHES = 50
 
 
 def training_batches(
@@ -19,8 +19,8 @@ def training_batches(
 ):
     """Creates endless training batches; every example is used once before any is repeated.
 
-    The examples of `SORTED_BATCHES` batches are sorted by length and split into batches, which are
-    used in random order. Each batch is as long as its longest example. With static padding,
+    The examples of `NUM_SORTED_BATCHES` batches are sorted by length and split into batches, which
+    are used in random order. Each batch is as long as its longest example. With static padding,
     batches contain random examples and have the arrays' length.
 
     Args:
@@ -38,9 +38,9 @@ def training_batches(
     """
     lengths = count_tokens(arrays["input_mask"])
     # Sorts at most one epoch; otherwise copies of an example would be in the same batch.
-    sorted_batches = 1
+    num_sorted_batches = 1
     if padding is not Padding.STATIC:
-        sorted_batches = max(1, min(SORTED_BATCHES, len(lengths) // batch_size))
+        num_sorted_batches = max(1, min(NUM_SORTED_BATCHES, len(lengths) // batch_size))
 
     def batches():
         """Yields batches without end, from `first_step`."""
@@ -50,9 +50,9 @@ def training_batches(
                 lengths,
                 batch_size,
                 seed,
-                step // sorted_batches,
-                sorted_batches,
-                step % sorted_batches,
+                step // num_sorted_batches,
+                num_sorted_batches,
+                step % num_sorted_batches,
             ):
                 yield take_rows(arrays, rows, padding, share)
                 step += 1
@@ -101,16 +101,16 @@ def _is_wide(values, width):
     return values.ndim > 1 and values.shape[-1] == width
 
 
-def _sort_batches(lengths, batch_size, seed, group, sorted_batches, skip):
-    """Yields the rows [B] of each batch of a group of `sorted_batches` batches.
+def _sort_batches(lengths, batch_size, seed, group, num_sorted_batches, skip):
+    """Yields the rows [B] of each batch of a group of `num_sorted_batches` batches.
 
     It starts at batch `skip`.
     """
-    first = group * sorted_batches * batch_size
-    rows = _stream(len(lengths), seed, first, first + sorted_batches * batch_size)
-    if sorted_batches > 1:
+    first = group * num_sorted_batches * batch_size
+    rows = _stream(len(lengths), seed, first, first + num_sorted_batches * batch_size)
+    if num_sorted_batches > 1:
         rows = rows[np.argsort(lengths[rows], kind="stable")]
-    order = _rng(seed, 1, group).permutation(sorted_batches)
+    order = _rng(seed, 1, group).permutation(num_sorted_batches)
     for batch in order[skip:]:
         yield rows[batch * batch_size : (batch + 1) * batch_size]
 
@@ -137,13 +137,13 @@ def signature(arrays, num_rows, padding=Padding.DYNAMIC):
     Rows have any length, except with static padding.
     """
     width = arrays["input_mask"].shape[-1]
-    has_any_length = padding is not Padding.STATIC
+    lengths_vary = padding is not Padding.STATIC
 
     def spec(values):
         shape = [num_rows, *values.shape[1:]]
         if not isinstance(values, np.ndarray):
-            shape[1] = None if has_any_length else width
-        elif _is_wide(values, width) and has_any_length:
+            shape[1] = None if lengths_vary else width
+        elif _is_wide(values, width) and lengths_vary:
             shape[-1] = None
         return tf.TensorSpec(shape, values.dtype)
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from bert_tf.cli.settings import Settings
-from run.training.settings import MAX_LOG_STEPS
+from run.training.settings import DEFAULT_LOG_STEPS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Schedule:
             *(phase.first_step for phase in phases),
         ]
         intervals = (
-            training.log_steps or min(MAX_LOG_STEPS, max(1, num_steps // 20)),
+            training.log_steps or min(DEFAULT_LOG_STEPS, max(1, num_steps // 20)),
             training.iterations_per_loop,
             training.save_checkpoints_steps,
             eval_steps,

@@ -13,7 +13,7 @@ from bert_tf.cli.settings import MAX_SEED, Settings, setting
 MAX_EPOCHS = 10**6
 
 CPU_STRATEGY = "mirrored_cpu"
-MAX_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 times as many steps.
+DEFAULT_LOG_STEPS = 100  # Default of --log_steps in a training of at least 20 times as many steps.
 # Obsolete flags of the original BERT.
 OBSOLETE = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")
 TF32 = "tf32"
@@ -70,7 +70,7 @@ class TrainingSettings(Settings):
     log_steps: int | None = setting(
         None,
         "Number of steps between rows of the training log, whose losses are means over these "
-        f"steps. Defaults to {MAX_LOG_STEPS}, or in a shorter training to a twentieth of its "
+        f"steps. Defaults to {DEFAULT_LOG_STEPS}, or in a shorter training to a twentieth of its "
         "steps. The log also has a row at each checkpoint and evaluation, and every "
         "--iterations_per_loop steps. SIGTERM and Ctrl-C are handled at the same steps: set a "
         "lower number if steps are slow.",

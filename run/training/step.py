@@ -184,7 +184,8 @@ class Trainer:
         def compute(micro_batch):
             return self._backward(micro_batch, normalizers)
 
-        # The all-reduce and the update are not in it: outside of XLA, they run on every strategy.
+        # The all-reduce and the update are not in the compiled function: outside of XLA, they run
+        # on every strategy.
         if self._jit_compile or self._accumulate_steps > 1:
             compute = tf.function(compute, autograph=False, jit_compile=self._jit_compile or None)
         if self._accumulate_steps == 1:

@@ -149,7 +149,7 @@ class StackedRows:
         )
 
     def read(self, rows, length):
-        """Reads rows, int [B]: array [B, length, K, ...], padded with zeros."""
+        """Reads rows, int [B]: array [B, length, columns, ...], padded with zeros."""
         return np.stack(self._stored.look_up(rows, length), axis=2)
 
 

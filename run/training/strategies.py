@@ -17,7 +17,7 @@ from run.training.settings import CPU_STRATEGY, TF32
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
 # Minimum hidden_size: steps of smaller models are so short that compilation takes longer.
-LEAST_COMPILED = 256
+MIN_COMPILED = 256
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of a GPU's matrix units, in 16-bit values.
 GRPC = "grpc://"  # Prefix of a TPU's address.
 CPU_REPLICAS = 2  # Of the strategy mirrored_cpu.
@@ -27,13 +27,13 @@ GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver creates one per GPU.
 def make_strategy(devices, mixed_precision="float32"):
     """Creates the strategy from DeviceSettings. Call it before TensorFlow computes anything.
 
-    If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications. TensorFlow's
-    default, TF32, has about the precision of float16 and changes the losses.
+    If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications. This is
+    TensorFlow's default. It has about the precision of float16 and changes the losses, so it is
+    disabled with any other `mixed_precision`.
 
     Notes on standard error name each obsolete flag, and say why TensorFlow does not see a GPU of
-    the machine, since scripts hide TensorFlow's own warning. There is no choice of an all-reduce:
-    the path of NCCL is tested on CPU devices. With several workers, TensorFlow waits until all of
-    them have started.
+    the machine, since scripts hide TensorFlow's own warning. TensorFlow chooses the all-reduce,
+    which is NCCL on GPUs. With several workers, TensorFlow waits until all of them have started.
 
     Returns:
       tf.distribute.Strategy.
@@ -207,7 +207,7 @@ def choose_fast(
     device = device_type(strategy)
     if device != "CPU" or jit_compile:
         return choose_fast_with_xla(device, jit_compile, in_16_bits, padding, **options)
-    is_compiled = strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED
+    is_compiled = strategy.num_replicas_in_sync == 1 and config.hidden_size >= MIN_COMPILED
     return Fast(
         layer="compiled" if is_compiled else "matrix",
         remove_padding=padding is Padding.REMOVED,

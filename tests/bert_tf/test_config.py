@@ -77,74 +77,104 @@ def test_sizes_per_layer():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"vocab_sise": 3}, Message(None, "unknown key 'vocab_sise'")),
+        ({"vocab_sise": 3}, Message("bert_config.json", "unknown key 'vocab_sise'")),
         (
             {"hidden_size": 7},
-            Message(None, "hidden_size is 7", "must be a multiple", "num_attention_heads (2)"),
+            Message(
+                "bert_config.json",
+                "hidden_size is 7",
+                "must be a multiple",
+                "num_attention_heads (2)",
+            ),
         ),
-        ({"vocab_size": 3.5}, Message(None, "vocab_size is 3.5", "must be a positive integer")),
+        (
+            {"vocab_size": 3.5},
+            Message("bert_config.json", "vocab_size is 3.5", "must be a positive integer"),
+        ),
         (
             {"hidden_dropout_prob": False},
-            Message(None, "hidden_dropout_prob is False", "at least 0 and below 1"),
+            Message("bert_config.json", "hidden_dropout_prob is False", "at least 0 and below 1"),
         ),
-        ({"hidden_act": ["gelu"]}, Message(None, "hidden_act is ['gelu']", "must be one of gelu")),
+        (
+            {"hidden_act": ["gelu"]},
+            Message("bert_config.json", "hidden_act is ['gelu']", "must be one of gelu"),
+        ),
         (
             {"vocab_size": 2**31},
-            Message(None, "vocab_size is 2147483648", "positive integer", "at most 2147483647"),
+            Message(
+                "bert_config.json",
+                "vocab_size is 2147483648",
+                "positive integer",
+                "at most 2147483647",
+            ),
         ),
         (
             {"num_hidden_layers": 2**31 - 1},
-            Message(None, "num_hidden_layers is 2147483647", "must be at most 10000"),
+            Message("bert_config.json", "num_hidden_layers is 2147483647", "must be at most 10000"),
         ),
         (
             {"vocab_size": 2 * 10**9, "hidden_size": 768},
-            Message(None, "the encoder has 1,536", "weights", "must be at most 1,000,000,000,000"),
+            Message(
+                "bert_config.json",
+                "the encoder has 1,536",
+                "weights",
+                "must be at most 1,000,000,000,000",
+            ),
         ),
         (
             {"initializer_range": float("inf")},
-            Message(None, "initializer_range is inf", "must be a positive number"),
+            Message("bert_config.json", "initializer_range is inf", "must be a positive number"),
         ),
         (
             {"attention_heads_per_layer": [2, 1]},
             Message(
-                None,
+                "bert_config.json",
                 "attention_heads_per_layer is [2, 1]",
-                "a list of",
-                "num_hidden_layers (3) sizes",
+                "must be a list of num_hidden_layers",
+                "(3) sizes",
             ),
         ),
         (
             {"attention_heads_per_layer": [2, 0, 1]},
-            Message(None, "attention_heads_per_layer of layer 1 is 0", "must be a positive"),
+            Message(
+                "bert_config.json",
+                "attention_heads_per_layer of layer 1 is 0",
+                "must be a positive",
+            ),
         ),
         (
             {"attention_heads_per_layer": [2, 3, 1]},
-            Message(None, "is [2, 3, 1]", "must be at most num_attention_heads (2)"),
+            Message("bert_config.json", "is [2, 3, 1]", "must be at most num_attention_heads (2)"),
         ),
         (
             {"embedding_size": 7},
-            Message(None, "embedding_size is 7", "must be at most hidden_size (6)"),
+            Message("bert_config.json", "embedding_size is 7", "must be at most hidden_size (6)"),
         ),
         (
             {"type_vocab_size": -1},
-            Message(None, "type_vocab_size is -1", "must be a non-negative integer"),
+            Message("bert_config.json", "type_vocab_size is -1", "must be a non-negative integer"),
         ),
-        ({"bilstm_head": 1}, Message(None, "bilstm_head is 1", "must be true or false")),
+        (
+            {"bilstm_head": 1},
+            Message("bert_config.json", "bilstm_head is 1", "must be true or false"),
+        ),
         (
             {"tie_word_embeddings": 0},
-            Message(None, "tie_word_embeddings is 0", "must be true or false"),
+            Message("bert_config.json", "tie_word_embeddings is 0", "must be true or false"),
         ),
         (
             {"hidden_size": 9, "num_attention_heads": 3, "bilstm_head": True},
-            Message(None, "hidden_size is 9", "must be even with bilstm_head"),
+            Message("bert_config.json", "hidden_size is 9", "must be even with bilstm_head"),
         ),
         (
             {"num_hidden_groups": 2},
-            Message(None, "num_hidden_groups is 2", "must divide num_hidden_layers (3)"),
+            Message(
+                "bert_config.json", "num_hidden_groups is 2", "must divide num_hidden_layers (3)"
+            ),
         ),
         (
             {"num_hidden_groups": 1, "attention_heads_per_layer": [1, 1, 2]},
-            Message(None, "num_hidden_groups is 1", "cannot be combined"),
+            Message("bert_config.json", "num_hidden_groups is 1", "cannot be combined"),
         ),
     ],
 )

@@ -61,20 +61,20 @@ def plain(pretrainer, batch):
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_outputs_loss_and_gradients_are_unchanged(pretrainer, batch, plain, options):
     expected, expected_gradients = plain
-    encoder_outputs = pretrainer(**options).encoder(batch, training=True)
+    all_outputs = pretrainer(**options).encoder(batch, training=True)
     is_token = batch["input_mask"].numpy() > 0
     for name in ("sequence_output", "embedding_output"):
         np.testing.assert_allclose(
-            encoder_outputs[name][is_token], expected[name][is_token], rtol=0, atol=CLOSE
+            all_outputs[name][is_token], expected[name][is_token], rtol=0, atol=CLOSE
         )
         if options == {"remove_padding": True}:
-            assert not np.any(encoder_outputs[name][~is_token])
+            assert not np.any(all_outputs[name][~is_token])
     for found, output in zip(
-        encoder_outputs["encoder_outputs"], expected["encoder_outputs"], strict=True
+        all_outputs["encoder_outputs"], expected["encoder_outputs"], strict=True
     ):
         np.testing.assert_allclose(found[is_token], output[is_token], rtol=0, atol=CLOSE)
     np.testing.assert_allclose(
-        encoder_outputs["pooled_output"], expected["pooled_output"], rtol=0, atol=CLOSE
+        all_outputs["pooled_output"], expected["pooled_output"], rtol=0, atol=CLOSE
     )
     assert_close(
         compute_gradients(pretrainer(**options), batch, losses.pretraining_loss),
@@ -224,13 +224,13 @@ def test_outputs_in_16_bits_are_close_to_float32(pretrainer, batch, policy, tole
     plain = pretrainer()
     mixed = pretrainer(dtype=policy)
     assert all(variable.dtype == tf.float32 for variable in mixed.trainable_variables)
-    encoder_outputs = mixed.encoder(batch)
+    all_outputs = mixed.encoder(batch)
     assert (
-        encoder_outputs["sequence_output"].dtype
+        all_outputs["sequence_output"].dtype
         == tf_keras.mixed_precision.Policy(policy).compute_dtype
     )
     difference = np.abs(
-        tf.cast(encoder_outputs["sequence_output"], tf.float32)
+        tf.cast(all_outputs["sequence_output"], tf.float32)
         - plain.encoder(batch)["sequence_output"]
     )
     assert 1e-4 < difference.max() < tolerance

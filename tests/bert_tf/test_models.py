@@ -180,12 +180,12 @@ def test_pretraining_heads_have_no_dropout():
     """With the same dropout in the encoder, the heads add none."""
     model, parts = (models.BertPretrainer(models.BertEncoder(CONFIG, seed=5)) for _ in range(2))
     outputs = model(FEATURES, training=True)
-    encoder_outputs = parts.encoder(FEATURES, training=True)
+    all_outputs = parts.encoder(FEATURES, training=True)
     np.testing.assert_array_equal(
-        outputs["next_sentence_logits"], parts.next_sentence(encoder_outputs["pooled_output"])
+        outputs["next_sentence_logits"], parts.next_sentence(all_outputs["pooled_output"])
     )
     masked = tf.gather(
-        encoder_outputs["sequence_output"], FEATURES["masked_lm_positions"], batch_dims=1
+        all_outputs["sequence_output"], FEATURES["masked_lm_positions"], batch_dims=1
     )
     logits = parts.masked_lm(tf.reshape(masked, [-1, H]), parts.encoder.embeddings)
     np.testing.assert_array_equal(outputs["masked_lm_logits"], tf.reshape(logits, [B, P, V]))

@@ -43,15 +43,15 @@ def feature_list(reference_batches):
 def test_pretraining_forward(reference, reference_config, feature_list, reference_numbers, one_hot):
     model = models.BertPretrainer(make_encoder(reference_config, one_hot=one_hot))
     load_pretrained(model, str(reference / "pretrain_init.ckpt"))
-    encoder_outputs = model.encoder(feature_list[0])
+    all_outputs = model.encoder(feature_list[0])
     outputs = model(feature_list[0])
     loss = losses.pretraining_loss(outputs, feature_list[0])
     found = {
-        "embedding_output": encoder_outputs["embedding_output"],
-        "layer_0": encoder_outputs["encoder_outputs"][0],
-        "layer_1": encoder_outputs["encoder_outputs"][1],
-        "sequence_output": encoder_outputs["sequence_output"],
-        "pooled_output": encoder_outputs["pooled_output"],
+        "embedding_output": all_outputs["embedding_output"],
+        "layer_0": all_outputs["encoder_outputs"][0],
+        "layer_1": all_outputs["encoder_outputs"][1],
+        "sequence_output": all_outputs["sequence_output"],
+        "pooled_output": all_outputs["pooled_output"],
         "masked_lm_log_probs": tf.reshape(
             tf.nn.log_softmax(outputs["masked_lm_logits"]), [24, 120]
         ),

@@ -34,7 +34,9 @@ def test_demo_replaces_an_earlier_one_and_reports_results_next_to_baselines(tmp_
 
 def test_demo_rejects_a_directory_with_other_files(tmp_path):
     (tmp_path / "thesis.txt").touch()
-    with rejects(None, "contains files", "did not create", "choose"):
+    with rejects(
+        "output_dir", "contains files", "did not create", "choose another directory", value=tmp_path
+    ):
         steps.make_folder(str(tmp_path))
     assert (tmp_path / "thesis.txt").exists()
 

@@ -98,8 +98,7 @@ def test_task_is_learned_and_its_files_are_written(folder, training_process):
         None,
         "train.json",
         "1 questions are skipped",
-        "not at its",
-        "answer_start",
+        "not at its answer_start",
     )
     check_message(
         training_process.stderr, None, "1 questions are truncated", "--max_query_length=5 tokens"
@@ -134,7 +133,11 @@ def test_predictions_with_a_known_threshold(folder, training_process):
         "no reference answers",
     )
     check_message(
-        done.stderr, None, "tokenization changes the length", "using complete words", "'of"
+        done.stderr,
+        None,
+        "tokenization changes the length",
+        "using complete words",
+        "for the answer: 'of",
     )
     assert not (folder / "answers" / "eval_results.txt").exists()
     old, new = (read_json(folder / name, "predictions.json") for name in ("trained", "answers"))

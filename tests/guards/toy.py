@@ -64,8 +64,8 @@ def write(folder):
     )
 
 
-def sentence(rng, most, least=2):
-    return " ".join(rng.choices(SPOKEN, k=rng.randint(least, most)))
+def sentence(rng, max_words, min_words=2):
+    return " ".join(rng.choices(SPOKEN, k=rng.randint(min_words, max_words)))
 
 
 def write_tables(folder, rng):

@@ -115,28 +115,39 @@ REJECTED = (
     Rejected(
         "answer",
         {"init_checkpoint": None, "model": "served", "doc_stride": 9},
-        Message("doc_stride", "has no effect", value=9),
+        Message("doc_stride", "has no effect with `model`=served", value=9, end="; omit it"),
     ),
     Rejected(
         "answer",
         {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": 9},
-        Message("model", "does not exist", value="m.tflite"),
+        Message("model", value="m.tflite", end="does not exist; check the path"),
     ),
     Rejected(
         "fill_mask",
         {"init_checkpoint": None, "model": "served", "vocab_file": "vocab.txt"},
-        Message("vocab_file", value="vocab.txt"),
+        Message(
+            "vocab_file", "has no effect with `model`=served", value="vocab.txt", end="; omit it"
+        ),
     ),
-    Rejected("fill_mask", {"max_seq_length": 99}, Message("max_seq_length", value=99)),
+    Rejected(
+        "fill_mask",
+        {"max_seq_length": 99},
+        Message("max_seq_length", "must be at most 32 (max_position_embeddings", value=99),
+    ),
     Rejected(
         "predict",
         {"model": "served", "max_seq_length": None, "do_lower_case": False},
-        Message("do_lower_case", "has no", value=False),
+        Message("do_lower_case", "has no effect with `model`=served", value=False, end="; omit it"),
     ),
     Rejected(
         "predict",
         {"model": "served", "bert_config_file": "bert_config.json"},
-        Message("bert_config_file", value="bert_config.json"),
+        Message(
+            "bert_config_file",
+            "has no effect with `model`=served",
+            value="bert_config.json",
+            end="; omit it",
+        ),
     ),
     Rejected(
         "predict",
@@ -159,12 +170,12 @@ REJECTED = (
     Rejected(
         "export_saved_model",
         {"task": "encoder", "multi_label": True},
-        Message("multi_label", "has no effect on models of", value=True),
+        Message("multi_label", "models of kind encoder", value=True, end="; omit it"),
     ),
     Rejected(
         "export_saved_model",
         {"batch_sizes": 3},
-        Message("batch_sizes", "requires `with_litert` or", value=3),
+        Message("batch_sizes", value=3, end="requires `with_litert` or `format`=litert"),
     ),
     Rejected(
         "create_pretraining_data",
@@ -178,8 +189,8 @@ REJECTED = (
             "do_whole_word_mask",
             "has no effect with `masking`=dynamic",
             "whose records contain no masks",
-            "set it for",
             value=True,
+            end="; set it for training",
         ),
     ),
     Rejected(
@@ -197,21 +208,43 @@ REJECTED = (
         {"keep_heads": 1.0, "num_train_epochs": 1},
         Message(None, "nothing to prune", "set `keep_heads`"),
     ),
-    Rejected("extract_features", {"layers": "first"}, Message("layers", value="first")),
+    Rejected(
+        "extract_features",
+        {"layers": "first"},
+        Message("layers", "must be comma-separated integers, such as", value="first"),
+    ),
     Rejected(
         "run_pretraining",
         {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"},
-        Message("output_dir", "would be", value="texts"),
+        Message(
+            "output_dir",
+            "would be read",
+            "as `input_file`=texts/*,*.tfrecord",
+            value="texts",
+            end="; choose another path",
+        ),
     ),
     Rejected(
         "run_pretraining",
         {"eval_input_file": "texts", "output_dir": "texts"},
-        Message("output_dir", "would be", value="texts"),
+        Message(
+            "output_dir",
+            "would be read",
+            "as `eval_input_file`=texts",
+            value="texts",
+            end="; choose another path",
+        ),
     ),
     Rejected(
         "run_multiple_choice",
         {"data_format": "race", "train_file": "race", "output_dir": "race/out"},
-        Message("output_dir", "would be", value="race/out"),
+        Message(
+            "output_dir",
+            "would be read",
+            "as `train_file`=race",
+            value="race/out",
+            end="; choose another path",
+        ),
     ),
     Rejected(
         "analyze_attention",

@@ -392,7 +392,7 @@ VALID = (
     Try(
         "create_pretraining_data",
         files={"text.txt": b"caf\xe9 one\n\ntwo \xff\n"},
-        message="note: 2 lines contain bytes that",
+        message="2 lines contain bytes that are not UTF-8",
         writes=RECORD_FILES,
     ),
     Try(
@@ -429,14 +429,14 @@ VALID = (
         "predict",
         flags={"model": "served"},
         files={"text.txt": "a\r\n\r\n" + "word " * 3000},
-        message="new.jsonl: predictions of a classifier",
+        message="predictions of a classifier for 3 rows",
         writes=r"new\.jsonl",
     ),
     Try(
         "predict",
         flags={"model": "served", "input_file": "a.csv"},
         files={"a.csv": b'text\n"caf\xe9, ' + b"x" * 140_000 + b'"\n'},
-        message="1 line contains bytes that are",
+        message="1 line contains bytes that are not UTF-8",
         writes=r"new\.jsonl",
     ),
 )

@@ -39,24 +39,24 @@ def test_a_run_without_its_task_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", Message(None, "is not JSON")),
-        ("[]", Message(None, "is not a valid task file")),
-        ('{"kind": "x"}', Message(None, "is not a valid task file")),
+        ("{", Message("task.json", "is not JSON")),
+        ("[]", Message("task.json", "is not a valid task file")),
+        ('{"kind": "x"}', Message("task.json", "is not a valid task file")),
         (
             '{"kind": 3, "max_seq_length": 7, "do_lower_case": true}',
-            Message(None, "kind is 3", "must be a name"),
+            Message("task.json", "kind is 3", "must be a name"),
         ),
         (
             '{"kind": "juggler", "max_seq_length": 7, "do_lower_case": true}',
-            Message(None, "kind is 'juggler'", "must be one of classifier"),
+            Message("task.json", "kind is 'juggler'", "must be one of classifier"),
         ),
         (
             '{"kind": "classifier", "max_seq_length": "7", "do_lower_case": true}',
-            Message(None, "'7'", "must be an integer"),
+            Message("task.json", "is '7'", "must be an integer"),
         ),
         (
             '{"kind": "classifier", "max_seq_length": 7, "do_lower_case": true, "labels": "ab"}',
-            Message(None, "a list of names"),
+            Message("task.json", "a list of names"),
         ),
     ],
 )

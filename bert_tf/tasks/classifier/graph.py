@@ -1,4 +1,7 @@
-"""The served model of a classifier: one label, several labels, or a number for each text."""
+"""The served model of a classifier: one label, several labels, or a number for each text.
+
+Shape legend: B batch, LA labels.
+"""
 
 import tensorflow as tf
 
@@ -12,10 +15,10 @@ class ServedClassifier(Servable):
     """A BertClassifier that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
     In addition to "was_cut", it returns:
-      "label" string [B], the most likely one; "labels" string [B, L], the names in the order of
-        "probabilities" float32 [B, L], which sum to 1;
+      "label" string [B], the most likely one; "labels" string [B, LA], the names in the order of
+        "probabilities" float32 [B, LA], which sum to 1;
       or, if it is multi-label, "labels", independent "probabilities" per label, and "has_label"
-        bool [B, L], True for probabilities over one half;
+        bool [B, LA], True for probabilities over one half;
       or, without labels, "value" float32 [B].
     With `window_stride` in the metadata, the prediction is for all windows of a text that is longer
     than max_seq_length; "ids" and "tf_example" take single windows.
@@ -44,7 +47,7 @@ class ServedClassifier(Servable):
             stride=self.metadata.window_stride,
             max_windows=self.metadata.max_windows,
         )
-        logits = self.model(joined.features)["logits"]  # [windows, L]
+        logits = self.model(joined.features)["logits"]  # [windows, LA]
         pooled = self.model.pool(logits, joined.rows, tf.size(joined.was_cut))
         return self._answers(pooled) | {"was_cut": joined.was_cut}
 
@@ -53,7 +56,7 @@ class ServedClassifier(Servable):
         return self._answers(self.model(features)["logits"])
 
     def _answers(self, logits):
-        """Returns the predictions for logits [B, L]."""
+        """Returns the predictions for logits [B, LA]."""
         if not self.metadata.labels:
             value = logits[:, 0]
             return {"value": tf.sigmoid(value) if self.metadata.activation else value}

@@ -4,12 +4,12 @@ import numpy as np
 
 from bert_tf.tasks.answers import softmax, stack, to_byte_strings
 from bert_tf.tasks.classifier.task import Classifier
-from bert_tf.tokenization.plain import join_rows, were_cut
+from bert_tf.tokenization.plain import join_texts, were_cut
 
 
 def answer(metadata, tokenizer, buckets, *texts):
     """Computes the response of serving_default; see `bert_tf.tasks.answers`."""
-    rows = join_rows(tokenizer, metadata.max_seq_length, *texts)
+    rows = join_texts(tokenizer, metadata.max_seq_length, *texts)
     logits = stack(
         [output["logits"] for output in buckets.run(rows)], [Classifier().num_outputs(metadata)]
     )

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bert_tf.tasks.kind import LEAST_PROBABILITY, Kind, round_for_json
+from bert_tf.tasks.kind import MIN_PROBABILITY, Kind, round_for_json
 
 
 class Classifier(Kind):
@@ -57,7 +57,7 @@ class Classifier(Kind):
         if "value" in answer:
             return {"logits": answer["value"][:, np.newaxis]}
         if "has_label" in answer:
-            probabilities = np.maximum(answer["probabilities"], LEAST_PROBABILITY)
-            complements = np.maximum(1 - probabilities, LEAST_PROBABILITY)
+            probabilities = np.maximum(answer["probabilities"], MIN_PROBABILITY)
+            complements = np.maximum(1 - probabilities, MIN_PROBABILITY)
             return {"logits": np.log(probabilities) - np.log(complements)}
         return super().to_logits(answer)

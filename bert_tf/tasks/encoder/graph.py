@@ -24,28 +24,28 @@ class ServedEncoder(Servable):
 
     def answer(self, features):
         """See Servable."""
-        encoder_outputs = self.model(features)
+        all_outputs = self.model(features)
         return {
-            "sentence_embedding": embed(encoder_outputs, features["input_mask"], self.metadata),
-            "sequence_output": tf.cast(encoder_outputs["sequence_output"], tf.float32),
+            "sentence_embedding": embed(all_outputs, features["input_mask"], self.metadata),
+            "sequence_output": tf.cast(all_outputs["sequence_output"], tf.float32),
             "token_mask": features["input_mask"],
             "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"]),
         }
 
     def compute_outputs(self, features):
         """See Servable."""
-        encoder_outputs = self.model(features)
+        all_outputs = self.model(features)
         names = ["sequence_output"]
         if self.metadata.sentence_pooling == POOLER_OUTPUT:
             names.append("pooled_output")
-        return {name: encoder_outputs[name] for name in names}
+        return {name: all_outputs[name] for name in names}
 
 
-def embed(encoder_outputs, input_mask, metadata):
+def embed(all_outputs, input_mask, metadata):
     """Computes embeddings in TensorFlow, like `bert_tf.tasks.encoder.pooling` in NumPy.
 
     Args:
-      encoder_outputs: Dict of the encoder's outputs.
+      all_outputs: Dict of the encoder's outputs.
       input_mask: int32 [B, S]. 1 for tokens, 0 for padding.
       metadata: TaskMetadata of any kind.
 
@@ -53,10 +53,10 @@ def embed(encoder_outputs, input_mask, metadata):
       float32 [B, H], or [B, truncate_dim].
     """
     mask = tf.cast(input_mask, tf.float32)[:, :, tf.newaxis]
-    sequence_output = tf.cast(encoder_outputs["sequence_output"], tf.float32)
+    sequence_output = tf.cast(all_outputs["sequence_output"], tf.float32)
     pooling = metadata.sentence_pooling
     if pooling == POOLER_OUTPUT:
-        embeddings = tf.cast(encoder_outputs["pooled_output"], tf.float32)
+        embeddings = tf.cast(all_outputs["pooled_output"], tf.float32)
     elif pooling == "cls":
         embeddings = sequence_output[:, 0]
     elif pooling == "max":

@@ -5,15 +5,15 @@ import numpy as np
 from bert_tf.tasks.answers import stack, to_byte_strings
 from bert_tf.tasks.encoder.pooling import embed
 from bert_tf.tasks.metadata import POOLER_OUTPUT
-from bert_tf.tokenization.plain import join_rows, were_cut
+from bert_tf.tokenization.plain import join_texts, were_cut
 
 
 def answer(metadata, tokenizer, buckets, *texts):
     """Computes the response, whose outputs have the length of the longest row; see `answers`."""
-    rows = join_rows(tokenizer, metadata.max_seq_length, *texts)
+    rows = join_texts(tokenizer, metadata.max_seq_length, *texts)
     # Without a text, the row of an empty one shows the sizes of the outputs.
     empty = [[""] for _ in texts]
-    outputs = buckets.run(rows or join_rows(tokenizer, metadata.max_seq_length, *empty))
+    outputs = buckets.run(rows or join_texts(tokenizer, metadata.max_seq_length, *empty))
     hidden_size = outputs[0]["sequence_output"].shape[-1]
     outputs = outputs[: len(rows)]
     width = max((len(row.ids) for row in rows), default=1)
@@ -26,13 +26,13 @@ def answer(metadata, tokenizer, buckets, *texts):
         ids[index, :count] = row.ids
         sequence[index, :count] = output["sequence_output"][:count]
     pieces = to_byte_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in ids], width)
-    encoder_outputs = {"sequence_output": sequence}
+    all_outputs = {"sequence_output": sequence}
     if metadata.sentence_pooling == POOLER_OUTPUT:
-        encoder_outputs["pooled_output"] = stack(
+        all_outputs["pooled_output"] = stack(
             [output["pooled_output"] for output in outputs], [hidden_size]
         )
     return {
-        "sentence_embedding": embed(encoder_outputs, mask, metadata),
+        "sentence_embedding": embed(all_outputs, mask, metadata),
         "sequence_output": sequence,
         "token_mask": mask,
         "pieces": pieces,

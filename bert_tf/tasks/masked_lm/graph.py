@@ -1,4 +1,7 @@
-"""The served model of a masked language model, which returns candidates for each [MASK]."""
+"""The served model of a masked language model, which returns candidates for each [MASK].
+
+Shape legend: B batch, S sequence, MA masks, V vocabulary, H hidden.
+"""
 
 import tensorflow as tf
 
@@ -14,10 +17,10 @@ class ServedMaskedLM(Servable):
     """A BertPretrainer that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
     Texts contain any number of [MASK]. In addition to "was_cut", it returns the tokens "pieces"
-    string [B, M, k], "piece_ids" int32, and "probabilities" float32 of the same shape, most likely
-    first, where M is the maximum number of [MASK] per row, at least 1. Missing masks have "",
+    string [B, MA, k], "piece_ids" int32, and "probabilities" float32 of the same shape, most likely
+    first, where MA is the maximum number of [MASK] per row, at least 1. Missing masks have "",
     [PAD], and 0. "num_masks" int32 [B] is the number of masks after truncation. The masks of a pair
-    are in the order of its tokens. With static lengths, M is MAX_MASKS_OF_STATIC, and further
+    are in the order of its tokens. With static lengths, MA is MAX_MASKS_OF_STATIC, and further
     masks are ignored.
 
     For pairs, if the model predicts the next sentence, it also returns "is_next" float32 [B], the
@@ -60,13 +63,13 @@ class ServedMaskedLM(Servable):
             num_masks = tf.minimum(num_masks, max_masks)
         else:
             max_masks = tf.maximum(tf.reduce_max(num_masks), 1)
-        # The positions [B, M] are masked columns first, from left to right.
+        # The positions [B, MA] are masked columns first, from left to right.
         columns = tf.range(tf.shape(masked)[1])
         positions = tf.math.top_k(
             tf.where(masked, tf.size(columns) - columns, 0), max_masks
         ).indices
         outputs = self.model({**features, "masked_lm_positions": positions})
-        best, ids = self._best(outputs["masked_lm_logits"])  # [B, M, V] -> [B, M, k]
+        best, ids = self._best(outputs["masked_lm_logits"])  # [B, MA, V] -> [B, MA, k]
         is_real = _find_real(ids, num_masks)
         numbers = {
             "piece_ids": tf.where(is_real, ids, self.tokenizer.pad_id),
@@ -79,22 +82,20 @@ class ServedMaskedLM(Servable):
 
     def compute_outputs(self, features):
         """See Servable."""
-        encoder_outputs = self.model.encoder(features)
-        outputs = {"sequence_output": encoder_outputs["sequence_output"]}
+        all_outputs = self.model.encoder(features)
+        outputs = {"sequence_output": all_outputs["sequence_output"]}
         if self._gives_is_next:
-            outputs["next_sentence_logits"] = self.model.next_sentence(
-                encoder_outputs["pooled_output"]
-            )
+            outputs["next_sentence_logits"] = self.model.next_sentence(all_outputs["pooled_output"])
         return outputs
 
     def best_pieces(self, vectors):
         """Converts states of masks to the most likely tokens.
 
         Args:
-          vectors: float32 [N, H]. Outputs of the last layer at [MASK].
+          vectors: float32 [MA, H]. Outputs of the last layer at [MASK].
 
         Returns:
-          Dict of "piece_ids" int32 [N, k] and "probabilities" float32 [N, k].
+          Dict of "piece_ids" int32 [MA, k] and "probabilities" float32 [MA, k].
         """
         best, ids = self._best(self.model.masked_lm(vectors, self.model.encoder.embeddings))
         return {"piece_ids": ids, "probabilities": best}
@@ -108,5 +109,5 @@ class ServedMaskedLM(Servable):
 
 
 def _find_real(ids, num_masks):
-    """Returns which of ids [B, M, k] belong to a mask, for num_masks [B]: bool [B, M, 1]."""
+    """Returns which of ids [B, MA, k] belong to a mask, for num_masks [B]: bool [B, MA, 1]."""
     return (tf.range(tf.shape(ids)[1]) < num_masks[:, tf.newaxis])[..., tf.newaxis]

@@ -6,12 +6,12 @@ import numpy as np
 
 from bert_tf.tasks.answers import softmax, stack, to_byte_strings
 from bert_tf.tasks.masked_lm.task import MASK
-from bert_tf.tokenization.plain import join_rows, were_cut
+from bert_tf.tokenization.plain import join_texts, were_cut
 
 
 def answer(metadata, tokenizer, buckets, *texts):
     """Computes the response of serving_default; see `bert_tf.tasks.answers`."""
-    rows = join_rows(
+    rows = join_texts(
         tokenizer,
         metadata.max_seq_length,
         *texts,
@@ -51,7 +51,7 @@ def answer(metadata, tokenizer, buckets, *texts):
 
 
 def _find_best(buckets, outputs, positions):
-    """Returns "piece_ids" and "probabilities" [N, k] of all masks, a dict; {} without a mask.
+    """Returns "piece_ids" and "probabilities" [MA, k] of all masks, a dict; {} without a mask.
 
     `positions`: Lists of the masks' positions in each row of the outputs.
     """

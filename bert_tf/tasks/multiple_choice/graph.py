@@ -1,4 +1,7 @@
-"""The served model of multiple choice, which returns the choice that best fits a text."""
+"""The served model of multiple choice, which returns the choice that best fits a text.
+
+Shape legend: B batch, CH choices, S sequence.
+"""
 
 import tensorflow as tf
 
@@ -8,26 +11,26 @@ from bert_tf.tokenization.model_inputs import to_dense
 
 
 class ServedMultipleChoice(Servable):
-    """A BertMultipleChoice that takes "text_a" string [B] and "choices" string [B, C].
+    """A BertMultipleChoice that takes "text_a" string [B] and "choices" string [B, CH].
 
-    Each choice is the second text of a pair. Signature "ids" takes int32 [B, C, S]; an
+    Each choice is the second text of a pair. Signature "ids" takes int32 [B, CH, S]; an
     example of "tf_example" contains its C rows concatenated, all of the same length.
 
     In addition to "was_cut", True if any choice was truncated, it returns "choice" int32 [B], the
-    index of the best one, and "probabilities" float32 [B, C].
+    index of the best one, and "probabilities" float32 [B, CH].
     """
 
     kind = "multiple_choice"
     model_class = models.BertMultipleChoice
 
     def encode(self, text_a, text_b=None):
-        """Converts string [B] and choices string [B, C] to features [B, C, S] and was_cut [B]."""
+        """Converts string [B] and choices string [B, CH] to features [B, CH, S] and was_cut [B]."""
         text_a, text_b = check_same_size(text_a=text_a, choices=text_b)
-        shape = tf.shape(text_b)  # [B, C]
+        shape = tf.shape(text_b)  # [B, CH]
         first = self.tokenizer.tokenize(text_a)
         second = self.tokenizer.tokenize(tf.reshape(text_b, [-1]))
         rows = tf.repeat(tf.range(shape[0]), shape[1])
-        features, was_cut = self.join_texts(tf.gather(first, rows), second)
+        features, was_cut = self.join_rows(tf.gather(first, rows), second)
         features = {
             name: tf.reshape(value, tf.concat([shape, tf.shape(value)[1:]], 0))
             for name, value in features.items()
@@ -61,7 +64,7 @@ class ServedMultipleChoice(Servable):
         lengths = rows["input_ids"].row_lengths()
         is_equal = lengths == tf.reduce_max(lengths)
         rows = after([check_condition(is_equal, "all examples must have the same length")], rows)
-        rows = {name: to_dense(value, 0) for name, value in rows.items()}  # [B, C * S]
+        rows = {name: to_dense(value, 0) for name, value in rows.items()}  # [B, CH * S]
         shape = tf.shape(rows["input_ids"])
         # Each choice begins with [CLS], which does not occur elsewhere.
         is_start = rows["input_ids"] == self.tokenizer.cls_id

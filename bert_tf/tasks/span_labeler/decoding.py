@@ -4,7 +4,7 @@ The rules are those of the original's `write_predictions`. Scores are added in t
 input. Equal scores keep the original's order. The graph of `bert_tf.tasks.span_labeler.graph`
 computes the same.
 
-Shape legend: S sequence, SP spans, CT tokens of a context.
+Shape legend: S sequence, SP spans, CT tokens of contexts.
 """
 
 from typing import NamedTuple

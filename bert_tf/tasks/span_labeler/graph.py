@@ -1,7 +1,7 @@
 """The served model from a question and a context to the answer in the context.
 
-Legend: B batch of questions, CT tokens of all their contexts, W windows of all contexts, CA
-candidates, S sequence.
+Shape legend: B batch, CT tokens of contexts, WT windows of all texts, CA candidates, S
+sequence, SP spans.
 """
 
 from typing import NamedTuple
@@ -42,12 +42,12 @@ class ServedSpanLabeler(Servable):
     model_class = models.BertSpanLabeler
 
     def encode(self, question, context):
-        """Converts string [B] each to features of all windows [W, S] and was_cut [B]."""
+        """Converts string [B] each to features of all windows [WT, S] and was_cut [B]."""
         encoded = self._encode(question, context)
         return encoded.features, encoded.was_cut
 
     def answer(self, features):
-        """Computes start_logits and end_logits, float32 [W, S], for features int32 [W, S]."""
+        """Computes start_logits and end_logits, float32 [WT, S], for features int32 [WT, S]."""
         return self.model(features)
 
     def answer_texts(self, question, context):
@@ -100,7 +100,7 @@ class ServedSpanLabeler(Servable):
         # The original's 3 are [CLS] and two [SEP].
         room = self.max_seq_length - 3 - query.row_lengths()
         windows = split_into_windows(pieces.ids, room, self.metadata.doc_stride, MAX_WINDOWS)
-        features, _ = self.join_texts(tf.gather(query, windows.rows), windows.ids)
+        features, _ = self.join_rows(tf.gather(query, windows.rows), windows.ids)
         return EncodedContexts(pieces, windows, features, windows.was_cut | query_cut)
 
 
@@ -118,15 +118,15 @@ class EncodedContexts(NamedTuple):
 
     pieces: Pieces
     windows: Windows
-    features: dict[str, tf.Tensor]  # int32 [W, S].
+    features: dict[str, tf.Tensor]  # int32 [WT, S].
     was_cut: tf.Tensor  # bool [B]. Whether the question or the context was truncated.
 
 
 class SpanTexts(NamedTuple):
     """The source texts of spans."""
 
-    texts: tf.Tensor  # string [A].
-    starts: tf.Tensor  # int32 [A]. Half-open span in the context, in characters.
+    texts: tf.Tensor  # string [SP].
+    starts: tf.Tensor  # int32 [SP]. Half-open span in the context, in characters.
     ends: tf.Tensor
 
 
@@ -173,8 +173,8 @@ def extract_span_texts(pieces, rows, first, last):
     is [UNK] or has other characters than the text.
 
     Args:
-      pieces, rows: `Pieces`, and the context of each span in them, int64 [A].
-      first, last: int64 [A]. Tokens, counted over all contexts.
+      pieces, rows: `Pieces`, and the context of each span in them, int64 [SP].
+      first, last: int64 [SP]. Tokens, counted over all contexts.
 
     Returns:
       `SpanTexts`.
@@ -199,9 +199,9 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     See bert_tf.tasks.span_labeler.decoding, which does the same in NumPy.
 
     Args:
-      windows, features: bert_tf.tokenization.model_inputs.Windows, and input_mask int32 [W, S], one
-        per row.
-      logits: Dict of start_logits and end_logits, float32 [W, S].
+      windows, features: bert_tf.tokenization.model_inputs.Windows, and input_mask int32 [WT, S],
+        one per row.
+      logits: Dict of start_logits and end_logits, float32 [WT, S].
       ids: RaggedTensor int32 [B, (tokens)] of the contexts.
       max_answer_length: int. Maximum number of tokens of a span.
 
@@ -211,7 +211,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     is_real = features["input_mask"] > 0
     num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
     (start_scores, starts), (end_scores, ends) = (
-        _top_k(tf.where(is_real, logits[name], logits[name].dtype.min), num_positions)  # [W, CA]
+        _top_k(tf.where(is_real, logits[name], logits[name].dtype.min), num_positions)  # [WT, CA]
         for name in ("start_logits", "end_logits")
     )
     # A window is last in its row, before a [SEP]; if it is empty, so is the list of its spans.
@@ -225,7 +225,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     ends = ends - begin
     begins = show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
     begins &= (starts >= 0) & (starts < windows.lengths[:, tf.newaxis])
-    lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, CA, CA]
+    lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [WT, CA, CA]
     is_span = (
         begins[:, :, tf.newaxis]
         & (ends < windows.lengths[:, tf.newaxis])[:, tf.newaxis, :]
@@ -262,12 +262,12 @@ def show_most_context(windows, positions, num_contexts):
 
     Args:
       windows: Windows.
-      positions: int64 [W, CA]. Tokens of each window, 0-based within its context. The result is
-        bool [W, CA].
+      positions: int64 [WT, CA]. Tokens of each window, 0-based within its context. The result is
+        bool [WT, CA].
       num_contexts: int64, B.
     """
 
-    def group_by_context(values):  # [W] -> [W, 1, windows of the same context]
+    def group_by_context(values):  # [WT] -> [WT, 1, windows of the same context]
         those = tf.RaggedTensor.from_value_rowids(
             values, windows.rows, num_contexts, validate=False
         )

@@ -1,4 +1,7 @@
-"""The served model of a token classifier, which returns a label per word."""
+"""The served model of a token classifier, which returns a label per word.
+
+Shape legend: B batch, WO words, S sequence, LA labels.
+"""
 
 import tensorflow as tf
 
@@ -16,12 +19,13 @@ class ServedTokenClassifier(Servable):
     first token, as in section 5.3 of the paper. Longer texts are divided between words into windows
     that are as full as possible, as in training.
 
-    serving_default returns "words" string [B, W] and "tags" string [B, W], padded with "", where W
-    is the maximum number of words per row, at least 1; "scores" float32 [B, W], the probability of
-    each label; "num_words" int32 [B]; "was_cut" bool [B], True if a word is longer than a window,
-    or if a text has more than MAX_WINDOWS. Words after these have the label "" and the score 0.
-    "ids" and "tf_example" return "tags" string [B, S], "probabilities" float32 [B, S, L], and
-    "labels" string [B, L]: they do not know the first token of each word.
+    serving_default returns "words" string [B, WO] and "tags" string [B, WO], padded with "", where
+    WO is the maximum number of words per row, at least 1; "scores" float32 [B, WO], the probability
+    of each label; "num_words" int32 [B]; "was_cut" bool [B], True if a word is longer than a
+    window, or if a text has more than MAX_WINDOWS. Words after these have the label "" and the
+    score 0.
+    "ids" and "tf_example" return "tags" string [B, S], "probabilities" float32 [B, S, LA], and
+    "labels" string [B, LA]: they do not know the first token of each word.
     """
 
     kind = "token_classifier"
@@ -35,10 +39,10 @@ class ServedTokenClassifier(Servable):
         """Computes the outputs of serving_default for string [B]; see the class."""
         # Words may be returned to a client as JSON, which must be UTF-8.
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore")
-        words = tf.strings.split(text)  # [B, (W)]
-        pieces = self._tokenize_words(words.values)  # [all W, (tokens)]
+        words = tf.strings.split(text)  # [B, (WO)]
+        pieces = self._tokenize_words(words.values)  # [all WO, (tokens)]
         windows = split_between_words(words, pieces, self.max_seq_length - 2, MAX_WINDOWS)
-        features, was_cut = self.join_texts(windows.ids)
+        features, was_cut = self.join_rows(windows.ids)
         answer = self.answer(features)
 
         number = tf.range(pieces.nrows())
@@ -66,7 +70,7 @@ class ServedTokenClassifier(Servable):
         }
 
     def _tokenize_words(self, words):
-        """Tokenizes words [N] -> RaggedTensor int32 [N, (tokens)].
+        """Tokenizes words [WO] -> RaggedTensor int32 [WO, (tokens)].
 
         A word without tokens becomes [UNK], as in training.
         """
@@ -78,7 +82,7 @@ class ServedTokenClassifier(Servable):
 
     def answer(self, features):
         """See Servable."""
-        probabilities = tf.nn.softmax(self.model(features)["logits"])  # [B, S, L]
+        probabilities = tf.nn.softmax(self.model(features)["logits"])  # [B, S, LA]
         names = tf.constant(self.metadata.labels)
         return {
             "tags": tf.gather(names, tf.argmax(probabilities, axis=-1)),

@@ -30,7 +30,7 @@ def answer(metadata, tokenizer, buckets, *texts):
     was_cut = np.zeros(len(words), bool)
     for (text, start, stop), row, output in zip(windows, rows, buckets.run(rows), strict=True):
         firsts = 1 + np.cumsum([0, *map(len, pieces[text][start : stop - 1])])  # 1 for [CLS]
-        probabilities = softmax(output["logits"][firsts])  # [words, L]
+        probabilities = softmax(output["logits"][firsts])  # [words, LA]
         tags[text] += [metadata.labels[number] for number in probabilities.argmax(axis=-1)]
         scores[text, start:stop] = probabilities.max(axis=-1)
         was_cut[text] |= row.was_cut

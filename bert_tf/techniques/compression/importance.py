@@ -4,6 +4,8 @@ The importance of a head is the mean over examples of |dL / d mask| for a mask o
 2019, "Are Sixteen Heads Really Better than One?", section 4.1): this is approximately the change of
 an example's loss without the head. Each example has its own derivative, so that derivatives of
 different signs do not cancel, and batches are independent.
+
+Shape legend: B batch, S sequence, N heads, NE neurons, L layers.
 """
 
 import numpy as np
@@ -11,7 +13,7 @@ import tensorflow as tf
 
 from bert_tf.techniques.masks import apply_masks, get_layers
 
-LEAST_NORM = 1e-30  # For a layer in which all importances are 0.
+MIN_NORM = 1e-30  # For a layer in which all importances are 0.
 
 
 def normalize_importances(layers):
@@ -20,7 +22,7 @@ def normalize_importances(layers):
     Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be
     compared.
     """
-    return [values / max(np.linalg.norm(values), LEAST_NORM) for values in layers]
+    return [values / max(np.linalg.norm(values), MIN_NORM) for values in layers]
 
 
 def importance(model, loss, batches):
@@ -35,7 +37,7 @@ def importance(model, loss, batches):
 
     Returns:
       Importances of the heads, L arrays float64 [N] in the order of the model's heads, and of the
-      neurons, L arrays float64 [I]. Layers that share their weights have one array.
+      neurons, L arrays float64 [NE]. Layers that share their weights have one array.
     """
     layers = get_layers(model.encoder)
     sizes = [

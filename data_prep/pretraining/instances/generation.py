@@ -25,21 +25,21 @@ BATCH_SENTENCES = 1 << 14  # Sentences, or sequences, that are sampled together.
 class Instances:
     """Masked sequences of a corpus, in columns.
 
-    There are N sequences with Q parts and M masked positions, in R records. An instance with two
+    There are n sequences with parts and masked positions, in records. An instance with two
     parts and 19 masks needs about 120 bytes until it is written.
 
     Attributes:
-      parts: int32 [Q, 2], or int64 if the corpus requires it. Start and stop of each part in
+      parts: int32 [parts, 2], or int64 if the corpus requires it. Start and stop of each part in
         `Corpus.tokens`.
-      part_starts: uint32 or uint64 [N + 1]. Instance n has the parts part_starts[n] to
+      part_starts: uint32 or uint64 [n + 1]. Instance n has the parts part_starts[n] to
         part_starts[n + 1] - 1.
-      labels: bool [N]. Label of each sequence. See schema.SENTENCE_LABELS.
-      mask_starts: int64 [N + 1]. Instance n has the masks mask_starts[n] to mask_starts[n + 1] - 1.
-      mask_positions: uint16 [M]. In sampling order.
-      mask_replacements: int16 [M], or int32 if the vocabulary requires it. ID at the position in
-        the input, or sampling.KEEP.
-      order: uint32 [N]. Permutation: the order for writing the instances.
-      record_starts: uint32 [R + 1]. Record r has the instances record_starts[r] to
+      labels: bool [n]. Label of each sequence. See schema.SENTENCE_LABELS.
+      mask_starts: int64 [n + 1]. Instance n has the masks mask_starts[n] to mask_starts[n + 1] - 1.
+      mask_positions: uint16 [masks]. In sampling order.
+      mask_replacements: int16 [masks], or int32 if the vocabulary requires it. ID at the position
+        in the input, or sampling.KEEP.
+      order: uint32 [n]. Permutation: the order for writing the instances.
+      record_starts: uint32 [records + 1]. Record r has the instances record_starts[r] to
         record_starts[r + 1] - 1 of `order`: one, unless they are packed.
     """
 
@@ -62,7 +62,7 @@ class Instances:
 
     @property
     def lengths(self):
-        """Integers [N]: number of IDs in each sequence, including special tokens."""
+        """Integers [n]: number of IDs in each sequence, including special tokens."""
         tokens = np.add.reduceat(self.parts[:, 1] - self.parts[:, 0], self.part_starts[:-1])
         return tokens + np.diff(self.part_starts) + 1
 
@@ -263,9 +263,9 @@ def split_corpus(corpus, max_seq_length, crosses_documents):
       crosses_documents: bool. Whether a sequence continues in the next document.
 
     Returns:
-      Tuple `(parts, part_starts)`. Parts: int64 [Q, 2], start and stop of each in the tokens, each
-      within one document. Part starts: int64 [N + 1]; sequence n has the parts part_starts[n] to
-      part_starts[n + 1] - 1.
+      Tuple `(parts, part_starts)`. Parts: int64 [parts, 2], start and stop of each in the tokens,
+      each within one document. Part starts: int64 [n + 1]; sequence n has the parts part_starts[n]
+      to part_starts[n + 1] - 1.
     """
     sentence_ends = corpus.sentence_starts[1:]
     document_ends = corpus.sentence_starts[corpus.document_starts[1:]]  # In tokens.
@@ -300,5 +300,5 @@ def _find_dtype(max_value):
 
 
 def _compute_starts(counts, dtype):
-    """Returns [N + 1]: the sums of the first 0, 1, ..., N counts."""
+    """Returns [n + 1]: the sums of the first 0, 1, ..., n counts."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(dtype)

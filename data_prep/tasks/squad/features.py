@@ -30,7 +30,7 @@ class WindowFeatures:
       unique_id: int. Number of the window, starting at FIRST_UNIQUE_ID.
       example_index: int. 0-based number of its example.
       doc_span_index: int. 0-based number of the window in its context.
-      token_ids: int32 [N]. IDs without padding.
+      token_ids: int32 [T]. IDs without padding.
       context_start: int. Position in `token_ids` at which the window begins.
       words: int32 [window]. Word of the context for each token of the window.
       is_max_context: bool [window]. Whether no other window has more context for that token.
@@ -218,8 +218,8 @@ class _TokenizedQuestion(NamedTuple):
 
     Attributes:
       token_ids: int32 array. Tokens of the question.
-      context_ids: int32 [N]. Tokens of the context.
-      context_words: int32 [N]. Number of the word of each token of the context.
+      context_ids: int32 [CT]. Tokens of the context.
+      context_words: int32 [CT]. Number of the word of each token of the context.
       answer_span: Tuple of int `(first, last)`, the tokens of the answer in the context. None if
         there is no answer, or if it was not requested.
     """
@@ -265,7 +265,7 @@ def _tokenize_contexts(tokenizer, contexts, token_ids_by_word):
       token_ids_by_word: Dict of word to the list of its token IDs. New words are added.
 
     Returns:
-      Dict of context to the tuple `(token_ids, words)`, int32 [N]: the tokens, and the number of
+      Dict of context to the tuple `(token_ids, words)`, int32 [CT]: the tokens, and the number of
       each token's word.
     """
     words = {context: split_words(context) for context in contexts}

@@ -19,7 +19,7 @@ from data_prep.tasks import squad
 from data_prep.tasks.span_labeler import SpanLabelerData
 from run.finetuning.metrics import squad_scores
 from run.finetuning.tasks.base import Task
-from run.training.batches import SORTED_BATCHES
+from run.training.batches import NUM_SORTED_BATCHES
 from run.training.padding import Padding
 
 TRAIN_RECORDS = "train.tf_record"
@@ -237,13 +237,13 @@ def record_batches(path, features, num_records, batch_size, seed, *, first_step,
     Returns:
       Dataset of dicts of name to int32 [rows, S], or [rows, 1] for scalar features.
     """
-    has_any_length = padding is not Padding.STATIC
-    num_batches = max(1, min(SORTED_BATCHES, num_records // batch_size)) if has_any_length else 1
+    lengths_vary = padding is not Padding.STATIC
+    num_batches = max(1, min(NUM_SORTED_BATCHES, num_records // batch_size)) if lengths_vary else 1
 
     def batches(number, serialized):
         """Creates a dataset of (host's features, longest example) of each batch of a part."""
         rows = tf.range(num_batches * batch_size)
-        if has_any_length:
+        if lengths_vary:
             lengths = _count_tokens(serialized, features)
             rows = tf.argsort(lengths, stable=True)
         order = tf.random.experimental.stateless_shuffle(tf.range(num_batches), seed=[seed, number])
@@ -256,13 +256,13 @@ def record_batches(path, features, num_records, batch_size, seed, *, first_step,
         }
         longest = (
             tf.reduce_max(tf.gather(lengths, rows), axis=1)
-            if has_any_length
+            if lengths_vary
             else tf.zeros([num_batches], tf.int32)
         )
         return tf.data.Dataset.from_tensor_slices((arrays, longest))
 
     def truncate(batch, length):
-        return _truncate_padding(batch, length) if has_any_length else batch
+        return _truncate_padding(batch, length) if lengths_vary else batch
 
     first, skip = divmod(first_step, num_batches)
     data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()

@@ -134,16 +134,25 @@ def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
 def test_what_is_no_model(tmp_path, name):
     """The name of a file of a model does not make a directory one."""
     (tmp_path / name).mkdir()
-    with rejects(name, "is a directory without weights", "or config", "set the"):
+    advice = "set the directory of a model"
+    with rejects(
+        name,
+        "is a directory without weights",
+        "or config",
+        advice,
+        end=", or a checkpoint's prefix",
+    ):
         ModelDirectory.open(str(tmp_path / name)).check_loadable()
     (tmp_path / "b.txt").write_text("text")
-    with rejects("b.txt", "is not a checkpoint", "set the directory of a"):
+    with rejects("b.txt", "is not a checkpoint", advice, end=", or a checkpoint's prefix"):
         ModelDirectory.open(str(tmp_path / "b.txt")).check_loadable()
 
 
 def test_an_export_is_no_checkpoint(tmp_path):
     put(f"{tmp_path}/export/2/saved_model.pb", "x")
-    with rejects("export", "is an export", "run.predict and bert_tf.load", "set its"):
+    with rejects(
+        "export", "is an export", "run.predict and bert_tf.load", end="set its checkpoint"
+    ):
         ModelDirectory.open(f"{tmp_path}/export").check_loadable()
     put(f"{tmp_path}/export/ckpt-3.index", "x")  # A run can be exported to its own directory.
     put(f"{tmp_path}/export/checkpoint", 'model_checkpoint_path: "ckpt-3"')

@@ -260,9 +260,9 @@ def test_an_output_matrix_requires_its_setting(arrays, write_variant):
     own = {"cls.predictions.decoder.weight": words + 1}
     path = write_variant(arrays | own, tie_word_embeddings=True)
     model = models.BertPretrainer(models.BertEncoder(ModelDirectory.open(path).config))
-    with rejects(None, "differs from the word embeddings", "set tie_word_embedd"):
+    with rejects("model.safetensors", "differs from the word embeddings", "set tie_word_embedd"):
         load_pretrained(model, path)
-    with rejects(None, "differs from the word embeddings", "set tie_word_embedd"):
+    with rejects("model.safetensors", "differs from the word embeddings", "set tie_word_embedd"):
         convert(path, f"{path}/out", "tf1")
 
 
@@ -299,7 +299,9 @@ def test_defaults_of_missing_settings_are_those_of_transformers(write_variant):
 def test_other_files(tmp_path, arrays):
     path = str(tmp_path / "model.safetensors")
     safetensors.numpy.save_file({"wte.weight": arrays["bert.pooler.dense.weight"]}, path)
-    with rejects(None, "is not a BERT model", "it has no bert.embeddings.word_embeddings"):
+    with rejects(
+        "model.safetensors", "is not a BERT model", "it has no bert.embeddings.word_embeddings"
+    ):
         open_checkpoint(path)
     (tmp_path / "directory.safetensors").mkdir()
     with rejects("directory.safetensors", "no checkpoint found (*.index or model"):
@@ -423,7 +425,9 @@ def test_accelerations_of_relatives_change_nothing(config, options):
 def test_a_checkpoint_with_segments_for_a_config_without(tmp_path):
     FORMATS["tf1"].write(tmp_path, model_tensors(models.BertEncoder(ELECTRA)), ELECTRA)
     checkpoint = open_checkpoint(str(tmp_path))
-    with rejects(None, "contains bert/embeddings/token_type_embeddings", "the model does not"):
+    with rejects(
+        "bert_model.ckpt", "contains bert/embeddings/token_type_embeddings", "the model does not"
+    ):
         check_config(checkpoint, dataclasses.replace(ELECTRA, type_vocab_size=0))
 
 

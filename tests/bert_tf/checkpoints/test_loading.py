@@ -43,7 +43,7 @@ def test_variables_that_are_excluded_keep_their_values(reference, reference_conf
     assert_load_fails(
         model,
         path,
-        Message(None, "output_weights has shape [", "and [7, 32]"),
+        Message("classify_final.ckpt", "output_weights has shape [", "and [7, 32]"),
     )
     before = [variable.numpy() for variable in model.head.variables]
     report = load_pretrained(
@@ -75,7 +75,7 @@ def test_the_latest_weights_of_a_training_run_without_optimizer_state(
         (
             {"vocab_size": 123},
             Message(
-                None,
+                "pretrain_init.ckpt",
                 "bert/embeddings/word_embeddings has shape [120, 32]",
                 "checkpoint and [123, 32]",
                 "use the checkpoint's config",
@@ -84,7 +84,8 @@ def test_the_latest_weights_of_a_training_run_without_optimizer_state(
         (
             {"num_hidden_layers": 3},
             Message(
-                None, "lacks bert/encoder/layer_2/attention/self/qkv/kernel and 11 more encoder"
+                "pretrain_init.ckpt",
+                "lacks bert/encoder/layer_2/attention/self/qkv/kernel and 11 more encoder",
             ),
         ),
     ],

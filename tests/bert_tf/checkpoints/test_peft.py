@@ -51,17 +51,30 @@ def test_merged_adapters_have_the_numbers_of_peft(name, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"use_dora": True}, Message(None, "use_dora is True", "only False is supported")),
-        ({"peft_type": "LOHA"}, Message(None, "peft_type is 'LOHA'", "only 'LORA' is supported")),
-        ({"lora_bias": True}, Message(None, "lora_bias is True")),
-        ({"init_lora_weights": "pissa"}, Message(None, "init_lora_weights is 'pissa'")),
+        (
+            {"use_dora": True},
+            Message("adapter_config.json", "use_dora is True", "only False is supported"),
+        ),
+        (
+            {"peft_type": "LOHA"},
+            Message("adapter_config.json", "peft_type is 'LOHA'", "only 'LORA' is supported"),
+        ),
+        ({"lora_bias": True}, Message("adapter_config.json", "lora_bias is True")),
+        (
+            {"init_lora_weights": "pissa"},
+            Message("adapter_config.json", "init_lora_weights is 'pissa'"),
+        ),
         (
             {"layer_replication": [[0, 1]]},
-            Message(None, "layer_replication is [[0, 1]]", "not supported"),
+            Message("adapter_config.json", "layer_replication is [[0, 1]]", "not supported"),
         ),
         (
             {"rank_pattern": {"query": 5}},
-            Message(None, "has an adapter of rank 2", "adapter_config.json says 5"),
+            Message(
+                "adapter_model.safetensors",
+                "has an adapter of rank 2",
+                "adapter_config.json says 5",
+            ),
         ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -88,7 +101,7 @@ def test_other_tensors_and_bases(tmp_path):
         peft.read(str(folder)).apply(open_checkpoint(base).tensors, base)
     key = "base_model.model.bert.encoder.layer.0.attention.self.query.lora_A.weight"
     safetensors.numpy.save_file(tensors | {key: np.ones([2, 17], np.float32)}, path)
-    with rejects(None, "of shape [17, 16]", "it is [16, 16]"):
+    with rejects("adapter", "of shape [17, 16]", "it is [16, 16]"):
         peft.read(str(folder)).apply(open_checkpoint(base).tensors, base)
 
 

@@ -18,11 +18,16 @@ TODAY = pathlib.Path(__file__).parents[2] / "reference" / "today"
 EXPECTED = json.loads((TODAY / "expected.json").read_text())
 TOLERANCE = 2e-4
 DEFAULT_PROMPT = Message(
-    None, "default_prompt_name is 'query'", "only null is supported", "remove it"
+    "config_sentence_transformers.json",
+    "default_prompt_name is 'query'",
+    "only null is supported",
+    "remove it",
 )
 # Directory -> the error. All others have the numbers of their library.
 REJECTED = {
-    "adapter_tensors": Message(None, "bert/encoder/layer_0/output/adapter/down/kernel"),
+    "adapter_tensors": Message(
+        "model.safetensors", "bert/encoder/layer_0/output/adapter/down/kernel"
+    ),
     "cross_encoder_tanh": Message(
         "config_sentence_transformers.json", "activation_fn is '", "Tanh'"
     ),
@@ -34,20 +39,20 @@ REJECTED = {
     ),
     "fast_short_words": Message("tokenizer.json", "model.max_input_chars_per_word is 3"),
     "fast_without_special_tokens": Message("tokenizer.json", "post_processor"),
-    "fewer_layers": Message(None, "bert/encoder/layer_1/", "num_hidden_layers"),
+    "fewer_layers": Message("model.safetensors", "bert/encoder/layer_1/", "num_hidden_layers"),
     "keras_hub_masked_lm": Message(
         "task.json", "class_name is 'BertMaskedLM'", "only 'BertTextClassifier'"
     ),
-    "lora_beside_kernels": Message(None, "query", "lora_A"),
-    "lora_tensors": Message(None, "base_layer", "PEFT"),
+    "lora_beside_kernels": Message("model.safetensors", "query", "lora_A"),
+    "lora_tensors": Message("model.safetensors", "base_layer", "PEFT"),
     "peft_dora": Message("adapter_config.json", "use_dora is True"),
     "peft_without_base": Message("adapter_config.json", "google-bert/bert-base-uncased"),
-    "prefix_compiled": Message(None, "_orig_mod."),
-    "prefix_module": Message(None, "module."),
+    "prefix_compiled": Message("model.safetensors", "_orig_mod."),
+    "prefix_module": Message("model.safetensors", "module."),
     "st_default_prompt": DEFAULT_PROMPT,
     "st_prompt_not_pooled": DEFAULT_PROMPT,
     "relative_positions": Message("config.json", "position_embedding_type is 'relative_key'"),
-    "two_poolers": Message(None, "classifier.dense"),
+    "two_poolers": Message("model.safetensors", "classifier.dense"),
 }
 MASKED = ("tied_masked_lm", "untied_masked_lm")
 

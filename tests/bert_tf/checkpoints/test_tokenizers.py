@@ -144,12 +144,14 @@ def test_a_saved_tokenizer_is_found_again(
     [
         (
             {"tokenizer_config_json": {"tokenize_chinese_chars": False}},
-            Message(None, "tokenize_chinese_chars is False", "only True is supported"),
+            Message(
+                "tokenizer_config.json", "tokenize_chinese_chars is False", "only True is supported"
+            ),
         ),
         (
             {"tokenizer_config_json": {"tokenizer_class": "BertJapaneseTokenizer"}},
             Message(
-                None,
+                "tokenizer_config.json",
                 "tokenizer_class is 'BertJapaneseTokenizer'",
                 "only BertTokenizer",
                 "are supported",
@@ -165,11 +167,11 @@ def test_a_saved_tokenizer_is_found_again(
         ),
         (
             {"tokenizer_json": {"normalizer": {"type": "NFC"}}},
-            Message(None, "normalizer.type is 'NFC'", "only 'BertNormalizer' is"),
+            Message("tokenizer.json", "normalizer.type is 'NFC'", "only 'BertNormalizer' is"),
         ),
         (
             {"tokenizer_json": {}},
-            Message(None, "normalizer is None", "only BertNormalizer is supported"),
+            Message("tokenizer.json", "normalizer is None", "only BertNormalizer is supported"),
         ),
         (
             {"task_json": {"do_lower_case": 1}},
@@ -187,17 +189,23 @@ def test_tokenizers_that_are_not_supported(written, contents, message):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (None, Message(None, "contains no vocabulary (expected model.vocab)")),
+        (None, Message("tokenizer.json", "contains no vocabulary (expected model.vocab)")),
         (
             {"type": "Unigram", "vocab": [["a", 0.5]]},
-            Message(None, "model.type is 'Unigram'", "only 'WordPiece' is supported"),
+            Message("tokenizer.json", "model.type is 'Unigram'", "only 'WordPiece' is supported"),
         ),
         (
             WORDPIECE | {"unk_token": "<unk>"},
-            Message(None, "model.unk_token is '<unk>'", "only '[UNK]' is supported"),
+            Message("tokenizer.json", "model.unk_token is '<unk>'", "only '[UNK]' is supported"),
         ),
-        (WORDPIECE | {"vocab": {"a": 0, "b": 2}}, Message(None, "model.vocab must be 0", "1")),
-        (WORDPIECE | {"vocab": {"a": 0, "b": None}}, Message(None, "model.vocab must be 0", "1")),
+        (
+            WORDPIECE | {"vocab": {"a": 0, "b": 2}},
+            Message("tokenizer.json", "model.vocab must be 0 to", end=" 0 to 1"),
+        ),
+        (
+            WORDPIECE | {"vocab": {"a": 0, "b": None}},
+            Message("tokenizer.json", "model.vocab must be 0 to", end=" 0 to 1"),
+        ),
     ],
 )
 def test_vocabularies_that_are_not_supported(written, model, message):

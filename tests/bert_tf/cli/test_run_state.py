@@ -22,10 +22,15 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
     # Without a checkpoint, a new run replaces it.
     RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()
     (tmp_path / "out" / "checkpoint").touch()
-    with rejects("output_dir", "contains a run without `added_later`", "choose another"):
+    with rejects(
+        "output_dir", "contains a run without `added_later`", "choose another `output_dir`"
+    ):
         RunState(folder, {"train_batch_size": 7, "layers": (1, 2), "added_later": "static"})
     with rejects(
-        "output_dir", "contains a run with `train_batch_size` 7", "not 8", "choose another"
+        "output_dir",
+        "contains a run with `train_batch_size` 7",
+        "not 8",
+        "choose another `output_dir`",
     ):
         RunState(folder, {"train_batch_size": 8, "layers": (1,)})
     assert (tmp_path / "out" / "run.json").read_text() == json.dumps(
@@ -68,7 +73,7 @@ def test_finished_parts(tmp_path):
     assert list(json.loads((tmp_path / "prune.json").read_text())) == ["rounds", "heads", "scores"]
     with rejects(None, "contains a run with `rounds` 2", "not 3"):
         RunState(str(tmp_path), {"rounds": 3}, name="prune.json", must_be_empty=True)
-    with rejects(None, "is not empty", "has no other.json to resume", "choose another"):
+    with rejects(None, "is not empty", "has no other.json to resume", "choose another directory"):
         RunState(str(tmp_path), {"rounds": 3}, name="other.json", must_be_empty=True)
 
 

@@ -214,14 +214,14 @@ class InvalidOptions:
             format="checkpoint",
             options={"top_k": 10**6},
             message=Message(
-                "top_k", "must be at most", "the size of the vocabulary", value=1000000
+                "top_k", "must be at most", value=1000000, end="the size of the vocabulary"
             ),
         ),
         InvalidOptions(
             name="squad",
             format="checkpoint",
             options={"top_k": 10**6},
-            message=Message("top_k", "must be at most 1000", value=1000000),
+            message=Message("top_k", value=1000000, end="must be at most 1000"),
         ),
     ],
 )

@@ -264,7 +264,7 @@ def make_wide_servable(tokenizer, round_weights=False):
     if round_weights:
         kernels = [weight for weight in model.weights if "kernel" in weight.name]
         for weight in [*kernels, model.encoder.embeddings.word_embeddings]:
-            if weight.shape.num_elements() >= int8.LEAST_ELEMENTS:
+            if weight.shape.num_elements() >= int8.MIN_ELEMENTS:
                 axis = 0 if "kernel" in weight.name else 1
                 weight.assign(int8.quantize_weights(weight.read_value(), axis))
     return ServedClassifier(model, tokenizer, METADATA["classifier"])

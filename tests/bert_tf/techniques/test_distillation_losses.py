@@ -202,11 +202,11 @@ def test_losses_are_0_if_the_student_equals_the_teacher(removes_padding):
         dict.fromkeys(found, 0.0), abs=1e-7
     )
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
-    encoder_outputs = student.encoder(features, return_attention_scores=True)
+    all_outputs = student.encoder(features, return_attention_scores=True)
     bias = (1.0 - MASK[:, np.newaxis, np.newaxis]) * -1e4
     scores = outputs[STUDENT]["attention"][:, 2] + bias
     np.testing.assert_allclose(
-        tf.nn.softmax(scores), encoder_outputs["attention"][2].probabilities, atol=1e-6
+        tf.nn.softmax(scores), all_outputs["attention"][2].probabilities, atol=1e-6
     )
 
 
@@ -237,7 +237,10 @@ def test_layer_maps():
         (
             "uniform",
             Message(
-                "layer_map", "the student has 3 layers", "teacher only 2", "list ", value="uniform"
+                "layer_map",
+                "the student has 3 layers",
+                "teacher only 2; list one ",
+                value="uniform",
             ),
         ),
         (
@@ -245,9 +248,8 @@ def test_layer_maps():
             Message(
                 "layer_map",
                 "layer 2 does not exist",
-                "the teacher has layers 0 to",
-                "1",
                 value="0,2,1",
+                end="teacher has layers 0 to 1",
             ),
         ),
         ((0,), Message("layer_map", "lists 1 layers", "student has 3", value=0)),

@@ -104,6 +104,15 @@ def test_turning_it_on_in_a_traced_function(features):
     np.testing.assert_array_equal(model(features)["logits"], make_model(CONFIG)(features)["logits"])
 
 
+def test_weights_by_hand():
+    """Each column has its own scale; a column of zeros has none."""
+    values, scales = int8.split_weights(
+        tf.constant([[127.0, 0.0, -0.5], [-63.6, 0.0, 1.0]]), axis=0
+    )
+    np.testing.assert_array_equal(values, [[127, 0, -64], [-64, 0, 127]])
+    np.testing.assert_array_equal(scales, np.array([[1, 0, 1 / 127]], np.float32))
+
+
 def test_rows_by_hand():
     """The range of a row includes 0, and a row of zeros is unchanged."""
     rows = tf.constant([[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0.0, 0.0, 0.0]])

@@ -43,11 +43,13 @@ def test_lines_without_surrounding_white_space_or_byte_order_mark(tmp_path):
         ),
         (
             "\n".join([*SPECIALS, "é"]).encode("latin-1"),
-            Message(None, "vocab.txt, line 6", "byte 1 is 0xe9", "not UTF-8"),
+            Message("vocab.txt", "vocab.txt, line 6", "byte 1 is 0xe9", "not UTF-8"),
         ),
         (
             [*SPECIALS, "a" * 257],
-            Message(None, "vocab.txt, line 6", "the token has 257 bytes", "the maximum is 256"),
+            Message(
+                "vocab.txt", "vocab.txt, line 6", "the token has 257 bytes", "the maximum is 256"
+            ),
         ),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_column_per_label(write):
 def test_a_column_per_label_with_other_values(write):
     path = write("a.csv", "text,x,y\na,0,1\nb,2,1\n")
     dataset = create_own_dataset("", label="x,y", file=path)
-    with rejects("a.csv:3", "column x is '2'", "must be 0 or 1"):
+    with rejects("a.csv:3", "column x is '2'", end="must be 0 or 1"):
         read_labels(dataset)
 
 
@@ -110,7 +110,9 @@ def test_labels_with_other_digits_are_shown(tmp_path, write):
     write("train.csv", "text,label\na,0\nb,1\n")
     write("dev.csv", "text,label\na,0.0\nb,1.0\n")
     dataset = create_own_dataset(str(tmp_path))
-    with rejects("dev.csv", "none of the labels 0, 1", "check the label column", "has 0.0, 1.0"):
+    with rejects(
+        "dev.csv", "none of the labels 0, 1", "check the label column", end="has 0.0, 1.0"
+    ):
         read_split(dataset, str(tmp_path), "dev", allow_unknown=True)
     write("dev.csv", "text,label\na,0\nb,1.0\n")
     assert read_split(dataset, str(tmp_path), "dev", allow_unknown=True).unknown_labels == ("1.0",)
@@ -140,7 +142,7 @@ def test_a_file_without_a_header_says_so():
     """And is read with the names of its columns."""
     path = str(FOLDER / "headerless.csv")
     with rejects(
-        None,
+        "headerless.csv",
         "which column has the texts?",
         "the first row looks like data",
         "if the file has no header",

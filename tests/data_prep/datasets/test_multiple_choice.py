@@ -109,15 +109,15 @@ def test_invalid_swag(write, header, row, message):
     [
         (
             article(answers=["A", "D"]),
-            Message(None, "2.txt, question 2", "answer 'D'", "one of A, B, C"),
+            Message("2.txt", "2.txt, question 2", "answer 'D'", "one of A, B, C"),
         ),
         (
             article(options=[["c", "d", "e"], ["f", "g"]]),
-            Message(None, "2.txt, question 2", "must have 3 options", "has 2"),
+            Message("2.txt", "2.txt, question 2", "must have 3 options", "has 2"),
         ),
         (
             article(options=[["c", "d", "e"], "fga"]),
-            Message(None, "2.txt, question 2", "the question must be a string"),
+            Message("2.txt", "2.txt, question 2", "the question must be a string"),
         ),
         (
             article(answers=["A"]),

@@ -33,17 +33,23 @@ def test_columns_are_found_by_common_names(write, header, given, expected):
         (
             "a,b,label",
             Message(
-                "a.csv", "which column has the texts", "Set `text_a_column`", "one of a, b, label"
+                "a.csv",
+                "which column has the texts",
+                "Set `text_a_column`",
+                end="one of a, b, label",
             ),
         ),
         (
             "text,a,b",
             Message(
-                "a.csv", "which column has the labels", "Set `label_column`", "one of text, a, b"
+                "a.csv",
+                "which column has the labels",
+                "Set `label_column`",
+                end="one of text, a, b",
             ),
         ),
-        ("a,b", Message(None, "which column has the texts")),
-        ("text", Message(None, "which column has the labels")),
+        ("a,b", Message("a.csv", "which column has the texts", end="one of a, b")),
+        ("text", Message("a.csv", "which column has the labels", end="one of text")),
         ("", Message("a.csv", "is empty")),
     ],
 )
@@ -98,7 +104,7 @@ def test_a_file_is_split(write, capsys):
     [
         (
             "id,opened,message,priority\n1,2,a,b\n",
-            Message(None, "which column has the labels", "Set `label_column`", "one of id, "),
+            Message("a.csv", "which column has the labels", "Set `label_column`", "one of id, "),
         ),
         (
             "text,label\nGr\xfc\xdfe,a\n\xe4,b\nc,a\n".encode("latin1"),

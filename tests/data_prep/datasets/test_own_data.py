@@ -114,7 +114,7 @@ def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, expected):
         (
             row("a", "1"),
             "txt",
-            Message("train.tsv:1", "column 'txt' does not exist", "must be one of text, label"),
+            Message("train.tsv:1", "column 'txt' does not exist", end="one of text, label"),
         ),
         (
             row("a", "1") + row("a", "tab", "1"),

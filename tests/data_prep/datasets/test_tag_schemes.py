@@ -50,7 +50,7 @@ def test_bilou_with_only_one_word_entities():
 
 
 def test_prefixes_of_several_schemes(write):
-    with rejects(None, "prefixes B, L, M", "no scheme of entities"):
+    with rejects("a.txt", "prefixes B, L, M", "no scheme of entities"):
         conll.read_sentences(write("a.txt", "a B-X\nb L-X\nc M-X\n"), 0, -1)
 
 

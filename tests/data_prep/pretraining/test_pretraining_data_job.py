@@ -47,7 +47,7 @@ def test_number_of_passes(settings, expected):
     ("outputs", "message"),
     [
         ("out,texts/in", Message(None, "texts/in", "would overwrite an input file")),
-        ("texts/../texts/in", Message(None, "/in: ", "would overwrite an input file")),
+        ("texts/../texts/in", Message(None, "texts/in: ", "would overwrite an input file")),
         ("out,./out", Message(None, "./out", "occurs twice")),
         ("texts", Message(None, "texts", "must be a file", "is a directory")),
         ("out,", Message(None, "out,", "contains an empty path")),

@@ -148,15 +148,15 @@ def test_other_lengths_than_requested(tmp_path, settings, message):
     [
         (
             {"input_ids": [[2] * 9, [2, 30] + [0] * 7]},
-            Message(None, "record 1", "input_ids contains 30", "must be less than 9"),
+            Message("a", "record 1", "input_ids contains 30", "must be less than 9"),
         ),
         (
             {"masked_lm_ids": [[9] * 4] * 2},
-            Message(None, "a, record 0", "masked_lm_ids contains 9"),
+            Message("a", "a, record 0", "masked_lm_ids contains 9"),
         ),
         (
             {"masked_lm_positions": [[1] * 4, [9] * 4]},
-            Message(None, "a, record 1", "masked_lm_positions contains 9", "must be"),
+            Message("a", "a, record 1", "masked_lm_positions contains 9", "must be less than 9"),
         ),
     ],
 )
@@ -173,7 +173,7 @@ def test_records_of_different_kinds(tmp_path):
     path = write_pretraining(tmp_path / "a")
     with open(path, "ab") as file, open(other, "rb") as rest:
         file.write(rest.read())
-    with rejects(None, "a, record 2", "is_real_example has 1 numbers, not 0"):
+    with rejects("a", "a, record 2", "is_real_example has 1 numbers, not 0"):
         inspection.inspect(path, ANY)
 
 
@@ -209,14 +209,14 @@ def test_records_that_are_not_for_bert(tmp_path, features, message):
         (
             "masked_lm_weights",
             tf.train.Feature(int64_list=tf.train.Int64List(value=[1] * 4)),
-            Message(None, "a, record 0", "masked_lm_weights has 0 numbers, not 4"),
+            Message("a", "a, record 0", "masked_lm_weights has 0 numbers, not 4"),
         ),
         (
             "segment_ids",
             tf.train.Feature(int64_list=tf.train.Int64List(value=[-1] * 9)),
-            Message(None, "a, record 0", "segment_ids contains -1", "must not be negative"),
+            Message("a", "a, record 0", "segment_ids contains -1", "must not be negative"),
         ),
-        (None, None, Message(None, "a, record 0", "is not a tf.train.Example")),
+        (None, None, Message("a", "a, record 0", "is not a tf.train.Example")),
     ],
 )
 def test_records_of_other_programs(tmp_path, name, feature, message):

@@ -52,7 +52,7 @@ def test_an_empty_line_of_a_table_with_one_column_is_an_empty_text(write, name, 
 
 
 def test_names_with_spaces_are_quoted():
-    with rejects(None, ":1: column 'label'", "does not exist", "one of text, ' label', 'a b'"):
+    with rejects("a.tsv:1", "column 'label'", "does not exist", end="one of text, ' label', 'a b'"):
         tables.find_column("label", ["text", " label", "a b"], "a.tsv")
 
 

@@ -40,7 +40,7 @@ def test_rows_without_two_texts(tmp_path, name, content, message):
 
 def test_a_column_that_is_not_found(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,c\nd,e,f\n")
-    with rejects(None, "texts?", "Name it text", "the columns are a, b, c"):
+    with rejects("a.csv", "texts?", "Name it text", end="the columns are a, b, c"):
         unlabeled_texts.read(str(tmp_path / "a.csv"), False)
 
 

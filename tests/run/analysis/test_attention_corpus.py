@@ -68,7 +68,7 @@ def analyze(model, output_dir, **flags):
 def flags(corpus_folder):
     """Flags of an analysis of several groups."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus, "GROUP", 8)
+        patch.setattr(corpus, "NUM_SORTED_TEXTS", 8)
         yield {
             "input_file": corpus_folder / "texts.txt",
             "treebank": corpus_folder / "bank.conllu",

@@ -245,7 +245,7 @@ def test_rows_of_pairs_and_choices(tmp_path):
     )
     assert question.texts == ["one", ("two", "three")]
     (tmp_path / "c.txt").write_text("one\n")
-    with rejects("columns", "has no effect", "lines of text", "use a", value="text"):
+    with rejects("columns", "has no effect", "lines of text", "use a table", value="text"):
         read_questions("encoder", input_file=str(tmp_path / "c.txt"), columns=("text",))
 
 

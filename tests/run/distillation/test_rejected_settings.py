@@ -180,7 +180,7 @@ def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, mess
                 "teacher",
                 "has bidirectional attention",
                 "student has causal attention",
-                "both must",
+                "both must have the same",
                 value="pretrained",
             ),
         ),

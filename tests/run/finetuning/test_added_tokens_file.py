@@ -51,7 +51,12 @@ def flags(tmp_path, monkeypatch):
 @pytest.mark.large
 def test_a_run_adds_rows_resumes_and_is_converted(flags, tmp_path, capsys):
     scripts.run_here(SCRIPT, **flags)
-    check_message(capsys.readouterr().err, None, "2 new rows", "word embeddings", "added tokens")
+    check_message(
+        capsys.readouterr().err,
+        None,
+        "; 2 new rows of the word",
+        "embeddings for added tokens, from ",
+    )
     scripts.run_here(SCRIPT, **flags | {"num_train_epochs": 4})
     assert "resuming at step" in "".join(capsys.readouterr())
     assert open_checkpoint("out").tensors[WORD_EMBEDDINGS].shape == [37, 8]
@@ -65,7 +70,7 @@ def test_a_run_adds_rows_resumes_and_is_converted(flags, tmp_path, capsys):
     results = [bert_tf.load(name)(text=[TEXT])["probabilities"] for name in ("out", "converted")]
     assert results[0] == pytest.approx(results[1], abs=1e-6)
     (tmp_path / "tokens.txt").write_text("other\nwords\n")
-    with rejects(None, "differs from the vocabulary"):
+    with rejects("vocab_file", "from the vocabulary of the run"):
         scripts.run_here(SCRIPT, **flags | {"num_train_epochs": 5})
 
 

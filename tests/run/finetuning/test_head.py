@@ -57,9 +57,9 @@ def test_a_head_for_the_same_labels_is_loaded(checkpoint, capsys, labels, metada
     check_message(
         capsys.readouterr().err,
         "init_checkpoint",
-        "initializes a new head",
-        "(`nokeep_head`)",
+        "loads the encoder",
         value=path,
+        end="initializes a new head (`nokeep_head`)",
     )
 
 
@@ -90,8 +90,9 @@ def test_a_head_for_other_labels_is_new_by_default(
         "initializes a new head",
         *difference,
         "this task requires a classifier",
-        "set `keep_head` to load it",
+        "classifier with the labels a, b",
         value=path,
+        end="; set `keep_head` to load it anyway",
     )
     assert head.choose_new_variables(make_task(labels), path, True, CONFIG) == ()
     assert head.choose_new_variables(make_task(labels), path, False, CONFIG) == HEAD
@@ -143,13 +144,13 @@ def test_a_head_with_another_number_of_labels_is_new(checkpoint, capsys):
     path = checkpoint(models.BertClassifier(CONFIG, 3), describe(("x", "y", "z")))
     assert head.choose_new_variables(make_task(), path, None, CONFIG) == HEAD
     check_message(
-        capsys.readouterr().err, "init_checkpoint", "has 3 outputs", "this task requires 2"
+        capsys.readouterr().err, "init_checkpoint", "has 3 outputs", end="this task requires 2"
     )
     with rejects(
         "keep_head",
         f"`init_checkpoint`={path} does not fit",
         "it has 3 outputs",
-        "this task requires 2",
+        end="this task requires 2",
     ):
         head.choose_new_variables(make_task(), path, True, CONFIG)
 
@@ -163,7 +164,7 @@ def test_a_checkpoint_without_a_head(checkpoint, capsys):
         "keep_head",
         "`init_checkpoint`=",
         "has no head for this task",
-        "it lacks output_bias, output_weights",
+        end="it lacks output_bias, output_weights",
     ):
         head.choose_new_variables(make_task(), path, True, CONFIG)
 

@@ -108,10 +108,12 @@ def test_a_run_and_its_export(here, capsys):
         "output_dir",
         "contains the run of another task",
         "window_pooling 'max' instead of None",
-        "choose",
+        "choose another directory",
         value="run",
     )
     with raises_message(message):
         tune("run", do_eval=True, **dict.fromkeys(WINDOWS))
-    with rejects("output_dir", "`window_stride` 5, not 4", "choose an", value="run"):
+    with rejects(
+        "output_dir", "`window_stride` 5, not 4", "choose another `output_dir`", value="run"
+    ):
         tune("run", window_stride=4, do_train=True)

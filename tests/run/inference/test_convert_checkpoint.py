@@ -127,7 +127,7 @@ class RejectedConversion:
             "original",
             change={"num_hidden_layers": 3},
             message=Message(
-                None,
+                "bert_model.ckpt",
                 "the checkpoint has no bert/encoder/layer_2/attention/self/query/kernel",
             ),
         ),
@@ -135,7 +135,7 @@ class RejectedConversion:
             "original",
             change={"num_hidden_layers": 1},
             message=Message(
-                None,
+                "bert_model.ckpt",
                 "contains bert/encoder/layer_1/attention/output/LayerNorm/beta",
                 "model does not have",
                 "set the config",
@@ -144,13 +144,17 @@ class RejectedConversion:
         RejectedConversion(
             "original",
             change={"vocab_size": 119},
-            message=Message(None, "word_embeddings has shape [120, 32]", "and [119, 32] in"),
+            message=Message(
+                "bert_model.ckpt", "word_embeddings has shape [120, 32]", "and [119, 32] in"
+            ),
         ),
         RejectedConversion(
             "hf_tiny",
             change={"hidden_act": "gelu"},
             message=Message(
-                None, "hidden_act is 'gelu_exact' in the checkpoint", "'gelu' in the BERT config"
+                "model.safetensors",
+                "hidden_act is 'gelu_exact' in the checkpoint",
+                "'gelu' in the BERT config",
             ),
         ),
         RejectedConversion(
@@ -167,7 +171,11 @@ class RejectedConversion:
             "original",
             options={"vocab_file": "more.txt"},
             message=Message(
-                "vocab_file", "has 121 entries", "model has 120", "set the", value="more.txt"
+                "vocab_file",
+                "has 121 entries",
+                "model has 120",
+                value="more.txt",
+                end="set the vocabulary of the model",
             ),
         ),
     ],

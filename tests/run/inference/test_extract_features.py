@@ -251,7 +251,13 @@ def test_pooling():
         pooled_tokens, pooled_vectors = extract.pool(tokens, vectors, pooling)
         assert pooled_tokens == [token]
         np.testing.assert_array_equal(pooled_vectors, vectors[row : row + 1])
-    with rejects(None, "the embeddings are not finite", "NaN or infinity", "choose"):
+    with rejects(
+        None,
+        "the embeddings are not finite",
+        "NaN or infinity",
+        "choose another checkpoint",
+        "compute in float32",
+    ):
         extract.pool(tokens, vectors * np.float32("nan"), "none")
 
 

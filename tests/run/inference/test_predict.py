@@ -245,23 +245,28 @@ class InvalidFile:
             '{"x": "a"}\n',
             inputs=("text_a", "choices"),
             options={"columns": ("x",)},
-            message=Message("columns", "the model requires text_a, choices", "set", value="x"),
+            message=Message(
+                "columns",
+                "the model requires text_a, choices",
+                value="x",
+                end="; set at least 2 columns",
+            ),
         ),
         InvalidFile(
             "a.jsonl",
             '{"x": "a"}\n',
-            message=Message("a.jsonl:1", "has no key 'text'", "the keys are x"),
+            message=Message("a.jsonl:1", "has no key 'text'", end="the keys are x"),
         ),
         InvalidFile(
             "a.jsonl",
             '{"text": "a", "id": 1}\n{"text": null}\n',
-            message=Message(None, "jsonl:2", "text is None", "must be a string"),
+            message=Message("a.jsonl:2", "text is None", "must be a string"),
         ),
         InvalidFile(
             "a.jsonl",
             '{"text_a": "a", "choices": "b"}\n',
             inputs=("text_a", "choices"),
-            message=Message(None, "jsonl:1", "choices is 'b'", "must be a"),
+            message=Message("a.jsonl:1", "choices is 'b'", "must be a list of strings"),
         ),
         InvalidFile(
             "a.csv",
@@ -283,7 +288,7 @@ class InvalidFile:
         InvalidFile(
             "a.jsonl",
             '{"text": "a"}\n{"x": "a"}\n',
-            message=Message("a.jsonl:2", "has no key 'text'", "the keys are x"),
+            message=Message("a.jsonl:2", "has no key 'text'", end="the keys are x"),
         ),
     ],
 )

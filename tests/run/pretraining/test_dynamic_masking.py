@@ -134,24 +134,24 @@ class MaskingRules:
       lowest: int. Lowest ID of a token.
       whole_words: bool. Whether complete words are masked.
       probability: float. Fraction of the tokens that are masked.
-      most: int. Maximum number of masked tokens.
+      max_masks: int. Maximum number of masked tokens.
     """
 
     lowest: int
     whole_words: bool
     probability: float
-    most: int
+    max_masks: int
 
 
 @pytest.mark.parametrize(
     "case",
     [
-        MaskingRules(lowest=4, whole_words=False, probability=0.15, most=P),
-        MaskingRules(lowest=4, whole_words=True, probability=0.3, most=40),
-        MaskingRules(lowest=4, whole_words=False, probability=1.0, most=80),
-        MaskingRules(lowest=4, whole_words=True, probability=0.01, most=5),
-        MaskingRules(lowest=22, whole_words=True, probability=0.15, most=3),
-        MaskingRules(lowest=23, whole_words=True, probability=0.15, most=30),
+        MaskingRules(lowest=4, whole_words=False, probability=0.15, max_masks=P),
+        MaskingRules(lowest=4, whole_words=True, probability=0.3, max_masks=40),
+        MaskingRules(lowest=4, whole_words=False, probability=1.0, max_masks=80),
+        MaskingRules(lowest=4, whole_words=True, probability=0.01, max_masks=5),
+        MaskingRules(lowest=22, whole_words=True, probability=0.15, max_masks=3),
+        MaskingRules(lowest=23, whole_words=True, probability=0.15, max_masks=30),
     ],
 )
 def test_positions_are_those_of_the_record_maker(monkeypatch, case):
@@ -164,7 +164,7 @@ def test_positions_are_those_of_the_record_maker(monkeypatch, case):
     masked = mask(
         pairs,
         masked_lm_prob=case.probability,
-        max_predictions_per_seq=case.most,
+        max_predictions_per_seq=case.max_masks,
         do_whole_word_mask=case.whole_words,
     )
     draws = dynamic_masking._RandomNumbers(
@@ -172,7 +172,8 @@ def test_positions_are_those_of_the_record_maker(monkeypatch, case):
     )
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
     numbers = [
-        masking.number_to_predict(length, case.probability, case.most) for length in range(S + 1)
+        masking.number_to_predict(length, case.probability, case.max_masks)
+        for length in range(S + 1)
     ]
     rules = arrays.Rules(S - 3, 0.1, False, numbers, case.whole_words, MASK, np.arange(V), 0.8, 0.5)
     monkeypatch.setattr(sampling, "random_fraction", lambda state: 0.0)  # [MASK] for all tokens.

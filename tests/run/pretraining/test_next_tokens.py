@@ -99,8 +99,8 @@ def test_loss(rows, options):
                 "objective",
                 "requires causal attention",
                 'set "attention": "causal"',
-                "in the BERT config",
                 value="left_to_right",
+                end="in the BERT config",
             ),
         ),
         (

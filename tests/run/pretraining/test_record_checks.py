@@ -148,7 +148,7 @@ def test_more_sequences_than_a_pack_may_hold(tmp_path):
         tmp_path / "a.tfrecord", settings.features, 1, input_mask=np.full([1, S], 3)
     )
     bounds = record_checks.compute_bounds(BertConfig(99), settings)
-    with rejects(None, "contains 3 in input_mask", "only 0 to 2"):
+    with rejects("a.tfrecord", "contains 3 in input_mask", "only 0 to 2"):
         record_checks.check_pretraining_records([path], settings.features, bounds)
 
 

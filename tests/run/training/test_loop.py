@@ -203,7 +203,7 @@ def test_checkpoints_of_other_programs_are_not_resumed(tmp_path):
     assert not has_run(str(tmp_path))
     assert start(tmp_path)[0].step == 0
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-9"\n')
-    with rejects(f"{tmp_path}/model.ckpt-9", "is not from a run", "choose another"):
+    with rejects(f"{tmp_path}/model.ckpt-9", "is not from a run", "choose another directory"):
         start(tmp_path)
 
 

@@ -54,7 +54,7 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
         ),
         (
             ["bert_config.json"],
-            Message(None, "would overwrite another bert_config.json", "choose another"),
+            Message(None, "would overwrite another bert_config.json", "choose another directory"),
         ),
         (["vocab.txt"], Message(None, "would overwrite another vocab.txt")),
         # The run was killed at its first checkpoint.

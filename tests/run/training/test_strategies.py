@@ -40,7 +40,7 @@ UNHEALTHY = (
 
 def test_batches_must_divide(two_replicas):
     strategies.check_batch_size("train_batch_size", 12, two_replicas, micro_batches=3)
-    with rejects("eval_batch_size", "multiple of the number of replicas", "2", value=7):
+    with rejects("eval_batch_size", "multiple of the number", end="of replicas, 2", value=7):
         strategies.check_batch_size("eval_batch_size", 7, two_replicas)
     with rejects(
         "train_batch_size",
@@ -64,11 +64,11 @@ def test_only_used_batch_sizes_must_divide(two_replicas, monkeypatch, job, setti
     odd = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
     used = f"{split}_batch_size"
     assert (
-        job.open_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 8}))
+        job.create_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 8}))
         is two_replicas
     )
     with pytest.raises(ValueError, match=f"^`{used}`=5: must be a multiple"):
-        job.open_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 5}))
+        job.create_strategy(settings.replace_values({**odd, f"do_{split}": True, used: 5}))
 
 
 def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_replicas, monkeypatch):
@@ -83,7 +83,7 @@ def test_a_message_about_the_batch_sizes_of_a_search_names_their_setting(two_rep
         }
     )
     with pytest.raises(ValueError, match=r"^`search_batch_sizes`=7: must be a multiple"):
-        fine_tuning_job.open_strategy(settings)
+        fine_tuning_job.create_strategy(settings)
 
 
 def test_strategies_that_cannot_be_had():
@@ -390,15 +390,13 @@ def test_signals_end_a_process_while_tensorflow_holds_the_interpreter():
     ],
 )
 def test_a_lost_worker_is_named(tmp_path, message, worker):
-    for saved in ("", "the last checkpoint is ckpt-7; "):
-        resume = ("run the same command", "on every worker")
+    for saved in ("", " the last checkpoint is ckpt-7;"):
         with (
             rejects(
                 tmp_path,
-                f"lost the connection to {worker}",
-                saved,
-                *resume,
+                f"lost the connection to {worker};{saved} run",
                 error=LostWorkerError,
+                end="command on every worker to continue",
             ),
             clusters.explain_lost_workers(make_strategy(), str(tmp_path)),
         ):

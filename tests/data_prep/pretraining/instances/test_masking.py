@@ -30,29 +30,29 @@ class NumMasks:
     Attributes:
       length: int. Number of tokens of the sequence.
       probability: float. Fraction of the tokens that are masked.
-      most: int. Maximum number of masked tokens.
+      max_masks: int. Maximum number of masked tokens.
       expected: int. Number of masked tokens.
     """
 
     length: int
     probability: float
-    most: int
+    max_masks: int
     expected: int
 
 
 @pytest.mark.parametrize(
     "case",
     [
-        NumMasks(length=128, probability=0.15, most=20, expected=19),  # 19.2
-        NumMasks(length=128, probability=0.15, most=18, expected=18),
-        NumMasks(length=3, probability=0.15, most=20, expected=1),  # 0.45, but at least one
-        NumMasks(length=10, probability=0.25, most=20, expected=2),
+        NumMasks(length=128, probability=0.15, max_masks=20, expected=19),  # 19.2
+        NumMasks(length=128, probability=0.15, max_masks=18, expected=18),
+        NumMasks(length=3, probability=0.15, max_masks=20, expected=1),  # 0.45, but at least one
+        NumMasks(length=10, probability=0.25, max_masks=20, expected=2),
         # 2.5 and 3.5 become the even number, as Python rounds.
-        NumMasks(length=14, probability=0.25, most=20, expected=4),
+        NumMasks(length=14, probability=0.25, max_masks=20, expected=4),
     ],
 )
 def test_number_to_predict(case):
-    assert masking.number_to_predict(case.length, case.probability, case.most) == case.expected
+    assert masking.number_to_predict(case.length, case.probability, case.max_masks) == case.expected
 
 
 @pytest.mark.parametrize(

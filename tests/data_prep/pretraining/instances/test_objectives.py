@@ -29,7 +29,7 @@ def unmask(features):
     return [row[mask > 0].tolist() for row, mask in zip(ids, features["input_mask"], strict=True)]
 
 
-def cut_plainly(documents, most, crosses_documents):
+def cut_plainly(documents, max_length, crosses_documents):
     """Returns the sequences of documents, each a list of IDs, computed sentence by sentence."""
     found = []
     current = []
@@ -42,26 +42,29 @@ def cut_plainly(documents, most, crosses_documents):
             while rest:
                 separator = [SEP] if previous not in (None, document) else []
                 if current and (
-                    len(current + separator + rest) + 2 > most
+                    len(current + separator + rest) + 2 > max_length
                     or (separator and not crosses_documents)
                 ):
                     found.append([CLS, *current, SEP])
                     current = []
                     previous = None
                     continue
-                current += separator + rest[: most - 2]
-                rest = rest[most - 2 :]
+                current += separator + rest[: max_length - 2]
+                rest = rest[max_length - 2 :]
                 previous = document
     return [*found, [CLS, *current, SEP]]
 
 
-@pytest.mark.parametrize("most", [5, 11, 12, 16, 40, 200])
+@pytest.mark.parametrize("max_length", [5, 11, 12, 16, 40, 200])
 @pytest.mark.parametrize("objective", ["full_sentences", "doc_sentences"])
-def test_sequences_hold_as_many_sentences_as_fit(objective, most):
+def test_sequences_hold_as_many_sentences_as_fit(objective, max_length):
     instances, features = create(
-        DOCUMENTS, objective=objective, max_seq_length=most, max_predictions_per_seq=most
+        DOCUMENTS,
+        objective=objective,
+        max_seq_length=max_length,
+        max_predictions_per_seq=max_length,
     )
-    expected = cut_plainly(DOCUMENTS, most, objective == "full_sentences")
+    expected = cut_plainly(DOCUMENTS, max_length, objective == "full_sentences")
     assert [unmask(features)[row] for row in np.argsort(instances.order)] == expected
     assert not features["segment_ids"].any()
     assert set(features) == {

@@ -67,9 +67,9 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
     )
     assert instances.num_records < single_instances.num_records == len(instances)
 
-    most = settings.max_sequences_per_pack
+    max_sequences = settings.max_sequences_per_pack
     label = settings.objective_spec.sentence_label
-    assert features["input_mask"].max() <= most
+    assert features["input_mask"].max() <= max_sequences
     found = []
     for row, numbers in enumerate(features["input_mask"]):
         for number in range(1, numbers.max() + 1):
@@ -81,7 +81,7 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
                 assert features[f"{label}_positions"][row, number - 1] == positions[0]
         if label:
             assert features[f"{label}_weights"][row].tolist() == [1] * numbers.max() + [0] * (
-                most - numbers.max()
+                max_sequences - numbers.max()
             )
     expected = [
         extract_sequence(single, row, np.flatnonzero(mask), label and 0)

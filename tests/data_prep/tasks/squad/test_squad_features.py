@@ -224,48 +224,48 @@ def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
     ("content", "flags", "message"),
     [
         ("{", (False, False), Message("squad.json", "is not JSON", "Expecting property name")),
-        ([], (False, False), Message("squad.json", "requires 'data'", "a list", "SQuAD files")),
+        ([], (False, False), Message("squad.json", "requires 'data', a list", "SQuAD files")),
         (
             {"data": [{"paragraphs": 3}]},
             (False, False),
-            Message(None, "data[0]", "requires 'paragraphs', a list"),
+            Message("squad.json", "data[0]", "requires 'paragraphs', a list"),
         ),
         ({"data": []}, (False, False), Message("squad.json", "contains no questions")),
         (
             [{"question": "a"}],
             (False, False),
-            Message(None, "data[0].paragraphs[0].qas[0]", "requires 'id', a string"),
+            Message("squad.json", "data[0].paragraphs[0].qas[0]", "requires 'id', a string"),
         ),
         (
             [{"id": "1", "question": None}],
             (False, False),
-            Message(None, "qas[0]", "requires 'question', a string"),
+            Message("squad.json", "qas[0]", "requires 'question', a string"),
         ),
         (
             [question("1"), 5],
             (False, False),
-            Message(None, "qas[1]", "must be an object", "keys id and question"),
+            Message("squad.json", "qas[1]", "must be an object", "keys id and question"),
         ),
         (
             [question("1"), question("1")],
             (False, False),
-            Message(None, "two questions have the ID '1'", "IDs must be unique"),
+            Message("squad.json", "two questions have the ID '1'", "IDs must be unique"),
         ),
         (
             [question("1", answers=[{}])],
             (False, False),
-            Message(None, "qas[0].answers[0]", "requires 'text', a string"),
+            Message("squad.json", "qas[0].answers[0]", "requires 'text', a string"),
         ),
         (
             [question("1", answers=[{"text": "a"}])],
             (True, False),
-            Message(None, "answers[0]", "requires 'answer_start', an integer"),
+            Message("squad.json", "answers[0]", "requires 'answer_start', an integer"),
         ),
         (
             [answered("1", "a", 0), question("2", answers=[])],
             (True, False),
             Message(
-                None,
+                "squad.json",
                 "qas[1]",
                 "has 0 answers",
                 "training requires exactly 1 per",
@@ -275,17 +275,17 @@ def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
         (
             [question("1", answers=[{"text": "a"}, {"text": "b"}])],
             (True, False),
-            Message(None, "qas[0]", "has 2 answers", "training requires exactly 1 per"),
+            Message("squad.json", "qas[0]", "has 2 answers", end="requires exactly 1 per question"),
         ),
         (
             [answered("1", "a", 0)],
             (True, True),
-            Message(None, "has no 'is_impossible'", "not in SQuAD 2.0 format"),
+            Message("squad.json", "has no 'is_impossible'", "not in SQuAD 2.0 format"),
         ),
         (
             [answered("1", "c", 0)],
             (True, False),
-            Message(None, "none of its 1 answers", "at its answer_start"),
+            Message("squad.json", "none of its 1 answers", "at its answer_start"),
         ),
     ],
 )

@@ -92,11 +92,11 @@ def test_scores_of_korquad():
 
 
 def test_questions_without_answers_cannot_be_scored():
-    for question, is_v2, hint in (
-        (example("1", "b"), False, ("SQuAD 2.0 requires `version_2_with_negative`",)),
-        (squad.Example("1", "q", "c"), True, ()),
+    for question, is_v2, end in (
+        (example("1", "b"), False, "answers (SQuAD 2.0 requires `version_2_with_negative`)"),
+        (squad.Example("1", "q", "c"), True, "have no reference answers"),
     ):
-        with rejects(None, "1 of 2 questions", "no reference answers", *hint):
+        with rejects(None, "1 of 2 questions", "no reference answers", end=end):
             squad_scores.check_answers([question, example("2")], is_v2)
 
 

@@ -87,7 +87,7 @@ def test_the_table_of_kaggle(write):
 
 
 @pytest.mark.parametrize(
-    ("record", "message"),
+    ("entry", "message"),
     [
         (
             {"tokens": ["a", "b"], "tags": ["O"]},
@@ -104,14 +104,16 @@ def test_the_table_of_kaggle(write):
         ),
         (
             {"text": "in Rome", "label": [[0, 7, "X"], [3, 7, "LOC"]]},
-            Message(None, "the entity 'Rome' (3 to 7)", "overlaps another", "remove one of them"),
+            Message(
+                "a.jsonl:1", "the entity 'Rome' (3 to 7)", "overlaps another", "remove one of them"
+            ),
         ),
         (
             {"text": "in", "label": [[0, 3, "X"]]},
-            Message(None, "the entity [0, 3, 'X']", "must have a start"),
+            Message("a.jsonl:1", "the entity [0, 3, 'X']", "must have a start"),
         ),
     ],
 )
-def test_invalid_records(write, record, message):
+def test_invalid_objects(write, entry, message):
     with raises_message(message):
-        read(write("a.jsonl", json.dumps(record)))
+        read(write("a.jsonl", json.dumps(entry)))

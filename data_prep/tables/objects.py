@@ -1,6 +1,6 @@
-"""Records with named values: JSON lines, a JSON array of objects, and Parquet.
+"""Objects with named values: JSON lines, a JSON array of objects, and Parquet.
 
-A record is a dict of a key to a JSON value. Records are read one after the other: a file of any
+An object is a dict of a key to a JSON value. Objects are read one after the other: a file of any
 size is never in memory as objects.
 """
 
@@ -49,10 +49,10 @@ def read_json_lines(lines, path):
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        record = parse_object(line)
-        if record is None:
+        entry = parse_object(line)
+        if entry is None:
             raise InputError(f"{path}:{number}: must be a JSON object")
-        yield number, record
+        yield number, entry
 
 
 def read_json_array(file, path):
@@ -73,7 +73,7 @@ def read_json_array(file, path):
         try:
             if text.startswith("]", position):
                 return
-            record, position = scan(text, position)
+            entry, position = scan(text, position)
         except (ValueError, RecursionError) as error:
             chunk = file.read(max(CHUNK_BYTES, len(text) - position))
             is_at_end = not chunk
@@ -84,9 +84,9 @@ def read_json_array(file, path):
             text = text[position:] + decode(chunk)
             position = 0
             continue
-        if not isinstance(record, dict):
-            raise InputError(f"{path}: element {number} is {record!r:.60}; must be a JSON object")
-        yield number, record
+        if not isinstance(entry, dict):
+            raise InputError(f"{path}: element {number} is {entry!r:.60}; must be a JSON object")
+        yield number, entry
         number += 1
 
 
@@ -109,10 +109,10 @@ def read_parquet(file, path):
         table = parquet.ParquetFile(file)
         class_names = _read_class_names(table.schema_arrow.metadata)
         for batch in table.iter_batches(BATCH_ROWS, use_threads=False):
-            for record in batch.to_pylist():
+            for entry in batch.to_pylist():
                 for key, names in class_names.items():
-                    record[key] = _name_classes(record[key], names)
-                yield number, {key: _to_json_value(value) for key, value in record.items()}
+                    entry[key] = _name_classes(entry[key], names)
+                yield number, {key: _to_json_value(value) for key, value in entry.items()}
                 number += 1
     except (ArrowException, OSError) as error:
         raise InputError(f"{path}: is a corrupted Parquet file: {error}") from error

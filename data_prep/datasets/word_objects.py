@@ -1,4 +1,4 @@
-"""Files of words in other formats than columns: records of tools, and Kaggle's table of entities.
+"""Files of words in other formats than columns: JSON objects, Parquet, and Kaggle's entities.
 
 They are converted to rows with a word, a tab, and its label, and an empty row after each sentence.
 """
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bert_tf.errors import InputError
 from data_prep.datasets.tag_schemes import OUTSIDE
-from data_prep.tables import records, rows
+from data_prep.tables import objects, rows
 from data_prep.tables.dialects import COMMA
 
 # Keys and columns by the tools that write them, in order of precedence.
@@ -38,12 +38,12 @@ def find_rows(path, content, decoder):
       decoder: bert_tf.files.LineDecoder.
 
     Raises:
-      InputError: If a record lacks words, has another number of labels, or has entities that are
-        not whole words. The message names the file, and the record.
+      InputError: If an object lacks words, has another number of labels, or has entities that are
+        not whole words. The message names the file, and the object.
     """
-    found = rows.find_records(path, content, decoder)
+    found = rows.find_objects(path, content, decoder)
     if found is not None:
-        return _convert_records(found, path)
+        return _convert_objects(found, path)
     first = rows.decode_sample(content).partition("\n")[0].lower()
     header = [name.strip('"\r ') for name in first.split(",")]
     if {*KAGGLE_COLUMNS} <= {*header}:
@@ -53,15 +53,15 @@ def find_rows(path, content, decoder):
     return None
 
 
-def _convert_records(found, path):
-    for number, record in found:
+def _convert_objects(found, path):
+    for number, entry in found:
         source = f"{path}:{number}"
-        words_key = next((key for key in WORDS if isinstance(record.get(key), list)), None)
+        words_key = next((key for key in WORDS if isinstance(entry.get(key), list)), None)
         if words_key:
-            words = [records.to_text(word) for word in record[words_key]]
-            tags = _find_tags(record, words, source)
-        elif isinstance(record.get("text"), str):
-            words, tags = _divide_text(record, source)
+            words = [objects.to_text(word) for word in entry[words_key]]
+            tags = _find_tags(entry, words, source)
+        elif isinstance(entry.get("text"), str):
+            words, tags = _divide_text(entry, source)
         else:
             raise InputError(
                 f"{source}: has no list of words; must have one of the keys {', '.join(WORDS)}, or "
@@ -70,34 +70,34 @@ def _convert_records(found, path):
         yield from _to_rows(words, tags, source)
 
 
-def _find_tags(record, words, source):
-    """Returns the labels of a record, a list of str, or None if it has none."""
-    key = next((key for key in TAGS if isinstance(record.get(key), list)), None)
+def _find_tags(entry, words, source):
+    """Returns the labels of an object, a list of str, or None if it has none."""
+    key = next((key for key in TAGS if isinstance(entry.get(key), list)), None)
     if key is None:
         return None
-    tags = [records.to_text(tag).strip() for tag in record[key]]
+    tags = [objects.to_text(tag).strip() for tag in entry[key]]
     if len(tags) != len(words):
         raise InputError(f"{source}: has {len(words)} words, but {len(tags)} labels in {key}")
     return tags
 
 
-def _divide_text(record, source):
+def _divide_text(entry, source):
     """Returns the words of a text and their IOB2 labels, two lists of str.
 
-    The labels are None if the record has no list of entities.
+    The labels are None if the object has no list of entities.
     """
-    words = list(_WORD.finditer(record["text"]))
+    words = list(_WORD.finditer(entry["text"]))
     texts = [word[0] for word in words]
-    key = next((key for key in SPANS if isinstance(record.get(key), list)), None)
+    key = next((key for key in SPANS if isinstance(entry.get(key), list)), None)
     if key is None:
         return texts, None
     tags = [OUTSIDE] * len(words)
-    for span in record[key]:
-        start, end, type_ = _read_span(span, record["text"], source)
+    for span in entry[key]:
+        start, end, type_ = _read_span(span, entry["text"], source)
         inside = [
             index for index, word in enumerate(words) if word.start() < end and word.end() > start
         ]
-        entity = f"{source}: the entity {record['text'][start:end]!r:.60} ({start} to {end})"
+        entity = f"{source}: the entity {entry['text'][start:end]!r:.60} ({start} to {end})"
         if not inside or (words[inside[0]].start(), words[inside[-1]].end()) != (start, end):
             within = "".join(f", but is in {words[index][0]!r:.60}" for index in inside[:1])
             raise InputError(f"{entity} must be whole words{within}; correct its offsets")
