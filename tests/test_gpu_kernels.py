@@ -84,7 +84,7 @@ SPANS = (
     "span_labeler",
     0,
     lambda length: dict.fromkeys(("start_positions", "end_positions"), labels(B, 1)),
-    losses.create_span_loss(ignore_padding=True),
+    losses.create_span_loss(only_tokens=True),
 )
 CHOICE = ("multiple_choice", 0, lambda length: {"label_ids": labels(B)}, losses.classification_loss)
 TASK_OF = {
