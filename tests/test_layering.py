@@ -64,6 +64,11 @@ LATE_IMPORTS = {
         "tensorflow",
         "bert_tf.tasks.servable",
     },
+    "bert_tf.serving.mediapipe": {
+        "tensorflow",
+        "bert_tf.tasks.encoder.graph",
+        "bert_tf.tasks.servable",
+    },
     # Optional packages, and TensorFlow for writing a file.
     "bert_tf.serving.onnx": {"onnx", "onnxruntime", "tensorflow", "tf2onnx"},
     "bert_tf.serving.openvino": {

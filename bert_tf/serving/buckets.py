@@ -42,6 +42,9 @@ class Buckets:
     """The graphs of a file, which threads use in turns.
 
     So weights and memory exist once.
+
+    Attributes:
+      output_names: Names of all outputs of the graphs, a set of str.
     """
 
     has_head = True
@@ -60,6 +63,7 @@ class Buckets:
                 f"{path}: is not a LiteRT model: {str(error).splitlines()[0]}"
             ) from error
         self._signatures = names = self._graphs.get_signature_list()
+        self.output_names = {name for graph in names.values() for name in graph["outputs"]}
         self._lock = threading.Lock()
         self._buffers = {}
         self._batch_sizes = {}

@@ -20,10 +20,10 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
-from bert_tf.serving import litert_metadata
+from bert_tf.serving import litert_metadata, mediapipe
 from bert_tf.serving.buckets import BATCH_SIZES, HEAD, LENGTHS, ROWS, Buckets, quiet
 from bert_tf.serving.plain_model import PlainModel, check_can_be_plain
-from bert_tf.tasks import KINDS
+from bert_tf.tasks import KINDS, Classifier
 
 WEIGHTS = ("float32", "float16", "int8")
 HEAD_SIZES = (1, 8, 32)
@@ -35,6 +35,10 @@ class LiteRTModel(PlainModel):
     It loads fast, since it does not use TensorFlow. It can be used from several threads. The file's
     graphs then take turns; each uses `num_threads` cores. A graph is prepared on its first use,
     which takes a fraction of a second.
+
+    Attributes:
+      gives_probabilities: bool. Whether the graph of a classifier computes probabilities, for
+        MediaPipe, instead of logits.
     """
 
     def __init__(self, path, num_threads=None):
@@ -49,10 +53,17 @@ class LiteRTModel(PlainModel):
           OSError: If it cannot be read.
         """
         described = litert_metadata.read(path)  # It verifies the graphs before they are opened.
-        super().__init__(described, Buckets(path, num_threads))
+        graphs = Buckets(path, num_threads)
+        is_classifier = described.task.kind == Classifier.name
+        self.gives_probabilities = is_classifier and mediapipe.PROBABILITIES in graphs.output_names
+        if self.gives_probabilities:
+            graphs = mediapipe.LogitsGraphs(graphs, described.task)
+        super().__init__(described, graphs)
 
 
-def convert_servable(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
+def convert_servable(
+    servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES, *, for_mediapipe=False
+):
     """Converts a Servable to a .tflite file.
 
     Args:
@@ -62,27 +73,57 @@ def convert_servable(servable, weights="float32", lengths=LENGTHS, batch_sizes=B
       lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that
         length.
       batch_sizes: Batch sizes of the buckets.
+      for_mediapipe: bool. Whether MediaPipe can open the file, too. It then has one graph, for one
+        row of max_seq_length.
 
     Returns:
       Contents of the file, bytes.
 
     Raises:
-      InputError: If the weights are unknown, or if the servable reads windows of long texts.
+      InputError: If the weights are unknown, if the servable reads windows of long texts, or if
+        MediaPipe does not have its task.
     """
     if weights not in WEIGHTS:
         raise InputError(f"must be one of {', '.join(WEIGHTS)}", "weights", weights)
     check_can_be_plain(servable, "LiteRT")
-    import tensorflow as tf  # Opening a file requires neither.
-
-    from bert_tf.serving.litert_vectors import share_vectors
-
-    module = tf.Module()
-    module.weights = servable.model.variables
-    with tempfile.TemporaryDirectory() as folder:
+    tokenizer = servable.tokenizer
+    files = None
+    if for_mediapipe:
+        mediapipe.check_task(servable.metadata)
+        functions = {f"{ROWS}1x{servable.max_seq_length}": mediapipe.trace_row(servable)}
+        content = _convert_functions(servable, functions, weights)
+        content = mediapipe.add_description(content, servable.metadata)
+        files = mediapipe.list_files(servable.metadata)
+    else:
         lengths = {
             min(length, servable.max_seq_length) for length in (*lengths, servable.max_seq_length)
         }
         functions = _functions(servable, sorted(lengths), sorted(set(batch_sizes)))
+        content = _convert_functions(servable, functions, weights)
+    from bert_tf.serving.litert_vectors import share_vectors
+
+    return litert_metadata.append(
+        share_vectors(content),
+        servable.metadata,
+        tokenizer.base_vocabulary,
+        tokenizer.added_tokens,
+        other_files=files,
+    )
+
+
+def _convert_functions(servable, functions, weights):
+    """Returns the bytes of a .tflite file with the weights of a Servable.
+
+    Args:
+      servable: Servable.
+      functions: Dict of signature name to concrete function.
+      weights: str. Storage type.
+    """
+    import tensorflow as tf  # Opening a file does not require it.
+
+    module = tf.Module()
+    module.weights = servable.model.variables
+    with tempfile.TemporaryDirectory() as folder:
         tf.saved_model.save(module, folder, signatures=functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(functions))
         if weights != "float32":
@@ -90,12 +131,7 @@ def convert_servable(servable, weights="float32", lengths=LENGTHS, batch_sizes=B
         if weights == "float16":
             converter.target_spec.supported_types = [tf.float16]
         with quiet():
-            content = converter.convert()
-    content = share_vectors(content)
-    tokenizer = servable.tokenizer
-    return litert_metadata.append(
-        content, servable.metadata, tokenizer.base_vocabulary, tokenizer.added_tokens
-    )
+            return converter.convert()
 
 
 def _functions(servable, lengths, batch_sizes):
@@ -124,7 +160,8 @@ def largest_differences(servable, path):
     """Compares the outputs of a converted model with the servable's own, on its example.
 
     Returns:
-      Dict of output name to float. Maximum absolute difference at a non-padding token.
+      Dict of output name to float. Maximum absolute difference at a non-padding token. For a
+      classifier's file for MediaPipe, the output is the probabilities.
     """
     import tensorflow as tf
 
@@ -132,12 +169,15 @@ def largest_differences(servable, path):
         name: tf.reshape(value, [-1, value.shape[-1]])
         for name, value in servable.example_features().items()
     }
-    found = LiteRTModel(path).compute_outputs(
-        {name: value.numpy() for name, value in features.items()}
-    )
+    model = LiteRTModel(path)
+    found = model.compute_outputs({name: value.numpy() for name, value in features.items()})
+    outputs = {name: value.numpy() for name, value in servable.compute_outputs(features).items()}
+    if model.gives_probabilities:  # It knows the logits only up to a constant.
+        found = mediapipe.logits_to_probabilities(found, servable.metadata)
+        outputs = mediapipe.logits_to_probabilities(outputs, servable.metadata)
     differences = {}
-    for name, expected in servable.compute_outputs(features).items():
-        difference = np.abs(found[name] - expected.numpy())  # [R, ...], or [R, S, ...] per position
+    for name, expected in outputs.items():
+        difference = np.abs(found[name] - expected)  # [R, ...], or [R, S, ...] per position
         if name in KINDS[servable.kind].per_position:
             difference = difference[features["input_mask"].numpy() > 0]
         differences[name] = float(difference.max())

@@ -29,7 +29,7 @@ CHECKSUM_FILE = "graphs.crc32"
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def append(content, metadata, vocabulary, added_tokens=()):
+def append(content, metadata, vocabulary, added_tokens=(), other_files=None):
     """Appends the metadata of a model to the bytes of a .tflite file.
 
     Args:
@@ -37,6 +37,8 @@ def append(content, metadata, vocabulary, added_tokens=()):
       metadata: TaskMetadata.
       vocabulary: List of str, without the added tokens.
       added_tokens: AddedTokens.
+      other_files: Dict of the name of a file -> its text, for MediaPipe, which cannot read
+        compressed files: the archive is not compressed then. None for no other reader.
 
     Returns:
       bytes. The new content of the file.
@@ -52,8 +54,9 @@ def append(content, metadata, vocabulary, added_tokens=()):
         }
         if added_tokens:
             members[TOKENIZER_CONFIG_NAME] = json.dumps({DECODER: to_decoder(added_tokens)})
-        for name, text in members.items():
-            archive.writestr(zipfile.ZipInfo(name, _DATE), text.encode(), zipfile.ZIP_DEFLATED)
+        compression = zipfile.ZIP_DEFLATED if other_files is None else zipfile.ZIP_STORED
+        for name, text in (members | (other_files or {})).items():
+            archive.writestr(zipfile.ZipInfo(name, _DATE), text.encode(), compression)
     return stream.getvalue()
 
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from bert_tf import files, notes
 from bert_tf.features import FEATURES
 from bert_tf.files import new_file
-from bert_tf.serving import checkpoint, litert, onnx, openvino, saved_model
+from bert_tf.serving import checkpoint, litert, mediapipe, onnx, openvino, saved_model
 from bert_tf.tasks.kind import add_article
 from run.training import strategies
 from run.training.settings import DTYPE_POLICIES
@@ -86,6 +86,9 @@ def export_litert(settings):
         f"{len(content) / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to "
         f"{servable.max_seq_length} tokens; largest difference from the original model: {listed}"
     )
+    if settings.metadata:
+        texts = mediapipe.describe_differences(servable.metadata, servable.tokenizer.added_tokens)
+        notes.tell(f"MediaPipe's tokenizer reads these parts of texts differently: {texts}")
 
 
 def export_graph(settings):
@@ -119,5 +122,9 @@ def convert_with_weights(settings, weights):
         **settings.servable_options | {"static_length": True, "layer": "litert"}
     )
     return servable, litert.convert_servable(
-        servable, weights, settings.lengths, settings.batch_sizes
+        servable,
+        weights,
+        settings.lengths,
+        settings.batch_sizes,
+        for_mediapipe=settings.metadata is not None,
     )

@@ -16,7 +16,7 @@ from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
-from bert_tf.serving import buckets
+from bert_tf.serving import buckets, mediapipe
 from bert_tf.tasks import MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm.task import MASK
 from data_prep.tables import dialects
@@ -37,6 +37,7 @@ WEIGHTS = {
     "openvino": ("float32", "float16", "int8"),
 }
 LITERT = any_of("with_litert", equals("format", "litert"))  # Condition: a LiteRT model is written.
+ONE_GRAPH = "MediaPipe's file has one graph, for one text of `max_seq_length` tokens"
 OTHER_OUTPUTS = (".parquet", ".xlsx", ".gz")  # Ends of the names of files that are not written.
 COMPUTE_TYPES = ("float32", "bfloat16")
 
@@ -226,10 +227,21 @@ class ExportSettings(CheckpointSettings):
         "Sequence lengths of LiteRT's graphs in tokens. A single text uses the shortest graph "
         "that fits it. Values above --max_seq_length become --max_seq_length.",
         min_value=1,
-        rules=[Needs(LITERT)],
+        rules=[Needs(LITERT), NotWith("metadata", ONE_GRAPH)],
     )
     batch_sizes: tuple[int, ...] = setting(
-        buckets.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", min_value=1, rules=[Needs(LITERT)]
+        buckets.BATCH_SIZES,
+        "Batch sizes of LiteRT's graphs.",
+        min_value=1,
+        rules=[Needs(LITERT), NotWith("metadata", ONE_GRAPH)],
+    )
+    metadata: str | None = setting(
+        None,
+        "mediapipe: MediaPipe's TextClassifier or TextEmbedder can open the file, too. It has one "
+        "graph, for one text of --max_seq_length tokens, and the metadata that they require. For "
+        "classifiers and encoders of single texts.",
+        choices=(mediapipe.MEDIAPIPE,),
+        rules=[Needs(equals("format", "litert"))],
     )
     compute: ComputeTypeSettings = dataclasses.field(default_factory=ComputeTypeSettings)
 
@@ -254,6 +266,8 @@ class ExportSettings(CheckpointSettings):
     def check_files(self):
         """See Settings."""
         self.check_kind()
+        if self.metadata:
+            mediapipe.check_task(self.served_task)
 
 
 @dataclasses.dataclass(frozen=True)

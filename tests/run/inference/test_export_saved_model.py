@@ -15,7 +15,7 @@ from bert_tf import files
 from bert_tf.serving.litert import LiteRTModel
 from data_prep.datasets import tag_schemes
 from tests import remote_folders, scripts
-from tests.errors import Message, raises_message
+from tests.errors import Message, raises_message, rejects
 
 pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]
 
@@ -115,6 +115,43 @@ def test_litert_in_a_remote_directory(capsys):
     assert list(files.at(directory).names()) == ["model_int8.tflite"]
     with files.at(f"{directory}/model_int8.tflite").local_copy() as path:
         assert LiteRTModel(path).metadata.labels == ("B-PER", "I-PER", "O")
+
+
+def test_litert_for_mediapipe(tmp_path, capsys):
+    scripts.run_here(
+        EXPORT,
+        init_checkpoint="sst",
+        export_dir=tmp_path,
+        format="litert",
+        metadata="mediapipe",
+        max_seq_length=17,
+    )
+    output, errors = capsys.readouterr()
+    assert re.search(
+        r"inputs text, up to 17 tokens; largest difference from the original model: "
+        r"\d\.\de-\d\d \(probabilities\)$",
+        output.strip(),
+    )
+    assert "note: MediaPipe's tokenizer reads these parts of texts differently: capital" in errors
+    model = LiteRTModel(str(tmp_path / "model_float32.tflite"))
+    assert model.metadata.labels == ("0", "1")
+    assert model(text=["word 3"])["probabilities"].shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "argument", "problem"),
+    [
+        ({"init_checkpoint": "tagger"}, "metadata", "classifiers and encoders"),
+        ({"init_checkpoint": "sst", "lengths": 16}, "lengths", "one graph"),
+        ({"init_checkpoint": "sst", "batch_sizes": 2}, "batch_sizes", "one graph"),
+        ({"init_checkpoint": "sst", "format": "onnx"}, "metadata", "`format`=litert"),
+    ],
+)
+def test_exports_that_mediapipe_does_not_read(tmp_path, flags, argument, problem):
+    values = {"format": "litert", "metadata": "mediapipe", "export_dir": tmp_path / "m"} | flags
+    with rejects(argument, problem):
+        scripts.run_here(EXPORT, **values)
+    assert not (tmp_path / "m").exists()
 
 
 @pytest.fixture(scope="module")
