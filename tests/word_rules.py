@@ -90,6 +90,7 @@ PATTERNS = (
             "bert_tf/models.py",
             "bert_tf/serving/checkpoint.py",
             "bert_tf/serving/loading.py",
+            "bert_tf/serving/mediapipe.py",
             "bert_tf/serving/model.py",
             "bert_tf/serving/plain_model.py",
             "bert_tf/serving/requests.py",

@@ -150,7 +150,7 @@ def list_files(metadata):
 
 
 def logits_to_probabilities(outputs, metadata):
-    """Converts the logits of a classifier, float32 [N, L] in a dict, to its probabilities."""
+    """Converts the logits of a classifier, float32 [R, LA] in a dict, to its probabilities."""
     logits = outputs["logits"]
     is_multi_label = metadata.multi_label
     return {PROBABILITIES: 1 / (1 + np.exp(-logits)) if is_multi_label else softmax(logits)}
