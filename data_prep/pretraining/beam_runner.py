@@ -92,60 +92,38 @@ def create_options(runner, beam_options="", num_workers=None):
     if errors:
         raise InputError(" ".join(errors), "beam_options", beam_options)
     if runner == "dask":
-        from distributed.comm import get_address_host_port
-
-        values = options.get_all_options()
-        path = values["scheduler_file"]
-        address = values["address"]
-        if path and not os.path.exists(path):  # Dask would wait for it forever.
-            raise InputError(f"{path}: does not exist", "beam_options", beam_options)
-        try:
-            get_address_host_port(address or "tcp://localhost:1")
-        except ValueError as error:
-            raise InputError(
-                f"must be tcp://HOST:PORT: {error}", "beam_options", beam_options
-            ) from error
+        _check_dask_address(options.get_all_options(), beam_options)
     return options
 
 
-@contextlib.contextmanager
-def _start_dask_cluster(options):
-    """Starts a Dask cluster of this machine in a context if PipelineOptions require one.
+def _check_dask_address(values, beam_options):
+    """Raises InputError unless options name a Dask cluster, also by Dask's own configuration.
 
-    They do if they choose Dask without naming a cluster. Beam would leave it running until the
-    process ends, without its directory.
+    Without a cluster, Beam would start one that outlives the run in its directory.
+
+    Args:
+      values: Dict of option -> value.
+      beam_options: str. The option of the script, for messages.
     """
-    settings = options.get_all_options()
-    is_needed = settings["runner"] == RUNNERS["dask"] and not (
-        settings["address"] or settings["scheduler_file"]
-    )
-    if is_needed:
-        import dask
-        import distributed
-        from apache_beam.runners.dask.dask_runner import DaskOptions
+    import dask
+    from distributed.comm import get_address_host_port
 
-        is_needed = not dask.config.get("scheduler-address", None)
-    if not is_needed:
-        yield
-        return
-    for name in (
-        "distributed",
-        *(name for name in logging.root.manager.loggerDict if name.startswith("distributed.")),
-    ):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    quiet = "import logging\nlogging.disable(logging.WARNING)\n"  # Apache Beam's imports log.
-    with distributed.LocalCluster(
-        n_workers=processor.count_cores(),
-        threads_per_worker=1,
-        dashboard_address=":0",
-        preload=[quiet],
-    ) as cluster:
-        options.view_as(DaskOptions).address = cluster.scheduler_address
-        try:
-            yield
-        finally:
-            with contextlib.suppress(ValueError):  # Beam has not created its client.
-                distributed.default_client().close()
+    path = values["scheduler_file"]
+    address = values["address"]
+    if not (path or address or dask.config.get("scheduler-address", None)):
+        raise InputError(
+            "requires a cluster; set `beam_options`=--dask_client_address=tcp://HOST:PORT",
+            "runner",
+            "dask",
+        )
+    if path and not os.path.exists(path):  # Dask would wait for it forever.
+        raise InputError(f"{path}: does not exist", "beam_options", beam_options)
+    try:
+        get_address_host_port(address or "tcp://localhost:1")
+    except ValueError as error:
+        raise InputError(
+            f"must be tcp://HOST:PORT: {error}", "beam_options", beam_options
+        ) from error
 
 
 def _parse_options(options, beam_options):
@@ -195,7 +173,7 @@ def create_shards(shards, settings, options):
       InputError: If the text of a shard is not suitable, or if the runner rejects an option.
       OSError: If a file cannot be read or written.
     """
-    with _start_dask_cluster(options), _reraise_worker_errors():
+    with _reraise_worker_errors():
         pipeline = beam.Pipeline(options=options)
         _ = (
             pipeline

@@ -196,6 +196,16 @@ def test_options(runner, beam_options, expected):
         ),
         (
             {"runner": "dask"},
+            [],
+            Message(
+                "runner",
+                "requires a cluster",
+                "--dask_client_address=tcp://HOST:PORT",
+                value="dask",
+            ),
+        ),
+        (
+            {"runner": "dask", "beam_options": "--dask_client_address=tcp://host:8786"},
             ["text.txt"],
             Message("runner", "text.txt", "must be an absolute path", value="dask"),
         ),

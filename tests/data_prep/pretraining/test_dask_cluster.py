@@ -59,24 +59,6 @@ def cluster(tmp_path):
             process.wait()
 
 
-def test_a_cluster_of_this_machine(tmp_path):
-    flags = {
-        "input_file": pathlib.Path(VOCAB_FILE).with_name("corpus.txt"),
-        "vocab_file": VOCAB_FILE,
-        "num_output_shards": 3,
-        "max_seq_length": 32,
-        "max_predictions_per_seq": 5,
-    }
-    scripts.succeed(SCRIPT, **flags, output_file=tmp_path / "local" / "a.tfrecord", num_workers=1)
-    command = scripts.command(
-        SCRIPT, **flags, output_file=tmp_path / "dask" / "a.tfrecord", runner="dask"
-    )
-    done = scripts.run_python(*command[1:])
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 3
-    assert contents(tmp_path / "dask") == contents(tmp_path / "local")
-
-
 def test_killed_workers_and_a_killed_driver(cluster, tmp_path):
     scheduler_file, workers = cluster
     text = tmp_path / "text.txt"
