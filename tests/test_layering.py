@@ -85,7 +85,6 @@ LATE_IMPORTS = {
     "data_prep.pretraining.beam_runner": {
         "dask",
         "distributed",  # Dask is an optional package.
-        "apache_beam",
         "data_prep.pretraining.shards",
     },
     "run.finetuning.metrics.glue_scores": {
