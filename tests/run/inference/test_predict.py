@@ -255,7 +255,9 @@ class InvalidFile:
         InvalidFile(
             "a.jsonl",
             '{"x": "a"}\n',
-            message=Message("a.jsonl:1", "has no key 'text'", end="the keys are x"),
+            message=Message(
+                "a.jsonl:1", "has no key 'text'", "the keys are x", end="; set `columns`"
+            ),
         ),
         InvalidFile(
             "a.jsonl",
