@@ -4,7 +4,7 @@ They are merged when a checkpoint is read. For each kernel, it contains `lora_a`
 `lora_b` [RA, HO] under the kernel's canonical name, such as
 `bert/encoder/layer_0/attention/self/query/lora_a`, and one scale for all.
 
-`bert_tf.checkpoints.peft` reads and writes adapters in a directory of their own.
+`bert_tf.checkpoints.peft` reads and writes adapters in a separate directory.
 """
 
 import numpy as np

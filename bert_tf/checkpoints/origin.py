@@ -25,14 +25,14 @@ class Origin:
 
     Attributes:
       vocabulary_names: Tuple of str. Names of the files with a vocabulary.
-      is_for_serving: bool. Whether `read_task` only describes predictions, not what was trained.
+      is_for_serving: bool. Whether `read_task` only describes predictions, not the trained model.
     """
 
     vocabulary_names = ()
     is_for_serving = False
 
     def owns(self, directory):
-        """Returns whether all files are of this origin, so that no other one is asked."""
+        """Returns whether all files come from this origin, so that no other one is queried."""
         return False
 
     def find_outer_folder(self, directory, folder):
@@ -72,7 +72,7 @@ class Origin:
     def read_weights(self, directory, path):
         """Opens weights as `bert_tf.checkpoints.tensors.Checkpoint`; None for another origin's.
 
-        The origin that found the weights is asked first. Others use the same file names.
+        The origin that found the weights is queried first. Others use the same file names.
         """
         return
 

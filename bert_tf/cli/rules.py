@@ -32,7 +32,7 @@ class Term:
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """Terms, a tuple, of which one must be met. Its text has backquotes around the names."""
+    """A tuple of terms; one must be met. Its text has backquotes around the names."""
 
     terms: tuple[Term, ...]
 
@@ -127,7 +127,7 @@ class Required(Rule):
 
     @property
     def is_always(self):
-        """Whether the rule has no condition."""
+        """True if the rule has no condition."""
         return not self.conditions
 
     def is_relevant(self, fields):

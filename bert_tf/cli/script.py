@@ -164,7 +164,7 @@ class Command:
     def _name_flag(self, line):
         """Adds the flag to an error message that begins with the path of its file.
 
-        For a full disk, the flag can also be that of the directory.
+        For a full disk, the flag of the directory can also be named.
         """
         advice = next((ADVICE[reason] for reason in ADVICE if reason in line), "")
         for name, value in setting_flags.get_explicit().items():

@@ -193,7 +193,10 @@ def send_requests(models, end, seed, tally):
                 tally.add(num_hostile=1, num_rejected=1)
             continue
         request, expected = generator.choice(model.requests)
-        difference = find_difference(model.call(**request), expected)
+        try:
+            difference = find_difference(model.call(**request), expected)
+        except Exception as error:  # It would end only this thread.
+            difference = repr(error)
         tally.add(num_answers=1)
         if difference:
             tally.add(wrong=[f"{model.name}: {difference} of {request}"])
