@@ -36,7 +36,7 @@ class StoredTensor:
         return np.asarray(self.load(), np.float32)
 
     def map(self, shape, function):
-        """Returns a StoredTensor of this `shape`, whose value is `function` of the value of this tensor."""
+        """Returns a StoredTensor of a `shape`, whose value is `function` of this value."""
         return StoredTensor(list(shape), lambda: function(self.read()))
 
 
