@@ -1,10 +1,34 @@
 """Exports of encoders, which the benchmarks open in other processes."""
 
+import dataclasses
 import os
 import subprocess
 import sys
 
+from benchmarks import measurements
 from benchmarks.peer_process import ROOT
+from bert_tf.cli.resolution import read_model_config
+from bert_tf.models import BertEncoder
+from bert_tf.tokenization import BertTokenizer
+
+
+def write_encoder(settings, folder):
+    """Writes an encoder with random weights and the vocabulary of the tests.
+
+    Args:
+      settings: ShapeSettings.
+      folder: Path of the directory to write to.
+
+    Returns:
+      BertConfig of the encoder.
+    """
+    tokenizer = BertTokenizer(measurements.VOCAB_FILE)
+    config = dataclasses.replace(
+        read_model_config(settings.bert_config_file, max(settings.lengths)),
+        vocab_size=tokenizer.vocab_size,
+    )
+    BertEncoder(config).save_pretrained(folder, tokenizer)
+    return config
 
 
 def export_encoder(model_path, folder, export_format, **flags):

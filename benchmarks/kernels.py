@@ -9,7 +9,6 @@ the rate of a large one on this machine: no runtime with these kernels can be fa
 """
 
 import collections
-import dataclasses
 import os
 import statistics
 import tempfile
@@ -21,12 +20,9 @@ import tensorflow_text  # noqa: F401, registers the kernels of the tokenizer
 
 from benchmarks import exports, measurements
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_model_config
 from bert_tf.cli.tables import format_table
 from bert_tf.features import FEATURES
-from bert_tf.models import BertEncoder
 from bert_tf.serving.exports import find_latest_version
-from bert_tf.tokenization import BertTokenizer
 from run.pruning.job import count_encoder_flops
 
 TYPES = ("float32", "bfloat16")
@@ -42,15 +38,10 @@ COMMAND = script.Command(
 
 def run(settings):
     """Exports the model, and prints a row for each type and shape; settings: ShapeSettings."""
-    tokenizer = BertTokenizer(measurements.VOCAB_FILE)
-    config = dataclasses.replace(
-        read_model_config(settings.bert_config_file, max(settings.lengths)),
-        vocab_size=tokenizer.vocab_size,
-    )
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         model_path = os.path.join(folder, "model")
-        BertEncoder(config).save_pretrained(model_path, tokenizer)
+        config = exports.write_encoder(settings, model_path)
         for dtype in TYPES:
             path = exports.export_encoder(
                 model_path, os.path.join(folder, dtype), "saved_model", mixed_precision=dtype

@@ -8,7 +8,6 @@ Runtime, with the graph that its optimizer for BERT fuses, or in int8; OpenVINO,
 ranges by NNCF; and CTranslate2.
 """
 
-import dataclasses
 import functools
 import os
 import tempfile
@@ -17,10 +16,7 @@ from typing import NamedTuple
 from benchmarks import exports, measurements, models
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import script
-from bert_tf.cli.resolution import read_model_config
 from bert_tf.features import FEATURES
-from bert_tf.models import BertEncoder
-from bert_tf.tokenization import BertTokenizer
 
 TYPES = ("float32", "bfloat16", "int8")
 OUR_MODULE = "benchmarks.peers.own_export"
@@ -106,14 +102,9 @@ COMMAND = script.Command(
 
 def run(settings):
     """Exports the model and measures each type and shape; settings: ShapeSettings."""
-    tokenizer = BertTokenizer(measurements.VOCAB_FILE)
-    config = dataclasses.replace(
-        read_model_config(settings.bert_config_file, max(settings.lengths)),
-        vocab_size=tokenizer.vocab_size,
-    )
     with tempfile.TemporaryDirectory() as folder, Results("runtimes", settings) as results:
         model_path = os.path.join(folder, "checkpoint")
-        BertEncoder(config).save_pretrained(model_path, tokenizer)
+        config = exports.write_encoder(settings, model_path)
         for dtype in TYPES:
             measure(dtype, model_path, config, settings, results)
 

@@ -22,7 +22,7 @@ from bert_tf.serving.plain_model import list_batches
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.classifier.graph import ServedClassifier
 from bert_tf.techniques import int8
-from tests import scripts
+from tests import scripts, toy_servables
 from tests.encoders import make_encoder
 from tests.errors import rejects
 from tests.graphs import list_operations
@@ -299,6 +299,23 @@ def test_int8_in_openvino(toy_tokenizer, tmp_path):
     request = REQUESTS["classifier"]
     found = open_export(path)(**request)["probabilities"]
     np.testing.assert_allclose(found, respond(servable, request)["probabilities"], atol=0.05)
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_all_kinds_in_int8(kind, toy_tokenizer, tmp_path, monkeypatch):
+    """A second export replaces the first one."""
+    pytest.importorskip("openvino")
+    wide = dataclasses.replace(CONFIG, hidden_size=48, intermediate_size=144, initializer_range=0.1)
+    monkeypatch.setattr(toy_servables, "CONFIG", wide)
+    servable = make_servable(kind, toy_tokenizer, remove_padding=False)
+    path = str(tmp_path / "model.xml")
+    openvino.write(servable, path)
+    openvino.write(servable, path, weights="int8")
+    found = open_export(path)(**REQUESTS[kind])
+    expected = respond(servable, REQUESTS[kind])
+    floats = [name for name, value in expected.items() if value.dtype.kind == "f"]
+    for name in set(floats) - {"sequence_output"}:
+        np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=0.05, err_msg=name)
 
 
 @pytest.mark.parametrize(
