@@ -223,8 +223,8 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, padding=Padding.STATIC
     return Fast(
         layer="einsum" if einsum else "matrix",
         remove_padding=padding is Padding.REMOVED and not einsum,
-        # In 16 bits, the last layer is computed only where it is read, with other dropout masks
-        # than in float32.
+        # In 16 bits, the last layer is computed only at the positions that are read, with other
+        # dropout masks than in float32.
         last_where_read=einsum and in_16_bits,
         vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if device == "GPU" and in_16_bits else 1,
         **options,
