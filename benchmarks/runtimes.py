@@ -31,12 +31,14 @@ class Export(NamedTuple):
       format: str. `--format` of the export.
       packages: Tuple of str. Packages that it requires.
       flags: Dict of type -> dict of other flags of the export.
+      environment: Dict of variables in the environment of the process that serves it.
     """
 
     name: str
     format: str
     packages: tuple[str, ...]
     flags: dict
+    environment: dict = {}  # noqa: RUF012, is not changed
 
 
 class Runtime(NamedTuple):
@@ -55,13 +57,17 @@ class Runtime(NamedTuple):
     types: tuple[str, ...]
 
 
+SAVED_MODELS = {"float32": {}, "bfloat16": {"mixed_precision": "bfloat16"}}
 EXPORTS = (
+    # The copies of the weights that it keeps have the layout of the CPU's kernels.
     Export(
-        "SavedModel",
+        "SavedModel with frozen weights",
         "saved_model",
         (),
-        {"float32": {}, "bfloat16": {"mixed_precision": "bfloat16"}},
+        SAVED_MODELS,
+        {"TF_ONEDNN_ASSUME_FROZEN_WEIGHTS": "1"},
     ),
+    Export("SavedModel", "saved_model", (), SAVED_MODELS),
     Export(
         "OpenVINO model",
         "openvino",
@@ -124,7 +130,9 @@ def measure(dtype, model_path, config, settings, results):
             path = exports.export_encoder(
                 model_path, os.path.join(folder, export.name), export.format, **flags
             )
-            ours[export.name] = results.start_peer(export.name, export.packages, OUR_MODULE, path)
+            ours[export.name] = results.start_peer(
+                export.name, export.packages, OUR_MODULE, path, environment=export.environment
+            )
         peers = {
             peer.name: results.start_peer(
                 peer.name, peer.packages, f"benchmarks.peers.{peer.module}", sizes, dtype
