@@ -17,6 +17,7 @@ from benchmarks import exports, measurements, models
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import script
 from bert_tf.features import FEATURES
+from run.training import strategies
 
 TYPES = ("float32", "bfloat16", "int8")
 OUR_MODULE = "benchmarks.peers.own_export"
@@ -59,15 +60,15 @@ class Runtime(NamedTuple):
 
 SAVED_MODELS = {"float32": {}, "bfloat16": {"mixed_precision": "bfloat16"}}
 EXPORTS = (
-    # The copies of the weights that it keeps have the layout of the CPU's kernels.
+    Export("SavedModel", "saved_model", (), SAVED_MODELS),
+    # It keeps copies of the weights in the layout of the CPU's kernels.
     Export(
         "SavedModel with frozen weights",
         "saved_model",
         (),
         SAVED_MODELS,
-        {"TF_ONEDNN_ASSUME_FROZEN_WEIGHTS": "1"},
+        {strategies.FROZEN_WEIGHTS: "1"},
     ),
-    Export("SavedModel", "saved_model", (), SAVED_MODELS),
     Export(
         "OpenVINO model",
         "openvino",
@@ -110,6 +111,8 @@ def run(settings):
     """Exports the model and measures each type and shape; settings: ShapeSettings."""
     with tempfile.TemporaryDirectory() as folder, Results("runtimes", settings) as results:
         model_path = os.path.join(folder, "checkpoint")
+        if not strategies.has_bfloat16_instructions():
+            print("note: this CPU has no instructions for bfloat16")
         config = exports.write_encoder(settings, model_path)
         for dtype in TYPES:
             measure(dtype, model_path, config, settings, results)
