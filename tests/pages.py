@@ -4,8 +4,11 @@ import itertools
 import pathlib
 import re
 import shlex
+import sys
 
 import markdown_it
+
+from tests import scripts
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -122,3 +125,30 @@ def apply_diff(lines):
             text = text[:start] + new + text[start + len(old) :]
         changed[name] = text
     return changed
+
+
+def run_commands(page, folder, flags=None, without=None):
+    """Runs the scripts among the commands of a page, in sequence.
+
+    Args:
+      page: str. Path of the page in this project.
+      folder: Directory in which the commands run.
+      flags: Dict of module -> list of flags to add, which replace those of the page, or None.
+      without: str. Commands with this value of `--distribution_strategy` do not run.
+
+    Returns:
+      List of the modules that ran.
+    """
+    modules = []
+    for _, lines in code_blocks((ROOT / page).read_text(encoding="utf-8")):
+        for words in commands(shell_lines(lines)):
+            if words[:2] != ["python", "-m"] or f"--distribution_strategy={without}" in words:
+                continue
+            module = words[2]
+            if module.partition(".")[0] not in ("data_prep", "run"):
+                continue
+            modules.append(module)
+            added = (flags or {}).get(module, ())
+            done = scripts.run([sys.executable, *words[1:], *added], folder)
+            assert done.returncode == 0, (words, done.stderr[-3000:])
+    return modules

@@ -2,18 +2,17 @@
 
 import csv
 import json
-import sys
 
 import pyarrow
 import pytest
 from pyarrow import parquet
 
 from bert_tf import models
-from tests import scripts, toy_runs
-from tests.pages import ROOT, code_blocks, commands, shell_lines
+from tests import toy_runs
+from tests.pages import run_commands
 
 pytestmark = [pytest.mark.extra_large, pytest.mark.timeout(400)]
-SIZES = {  # What replaces the flags of a page.
+TOY_FLAGS = {  # Module -> flags that replace those of a page.
     "data_prep.learn_vocab": ["--vocab_size=250"],
     "run.run_pretraining": [
         "--bert_config_file=toy.json",
@@ -22,21 +21,6 @@ SIZES = {  # What replaces the flags of a page.
         "--num_warmup_steps=1",
     ],
 }
-
-
-def run_commands(page, folder):
-    """Runs the scripts among the commands of a page, in sequence.
-
-    Returns the names of their modules.
-    """
-    modules = []
-    for _, lines in code_blocks((ROOT / page).read_text(encoding="utf-8")):
-        for words in commands(shell_lines(lines)):
-            if words[:2] == ["python", "-m"]:
-                modules.append(words[2])
-                done = scripts.run([sys.executable, *words[1:], *SIZES.get(words[2], ())], folder)
-                assert done.returncode == 0, (words, done.stderr[-3000:])
-    return modules
 
 
 @pytest.fixture
@@ -109,5 +93,34 @@ def test_pretraining_on_your_own_text(folder, reference):
         (folder / name).mkdir()
         (folder / name / "a.txt").write_text(text, encoding="utf-8")
     (folder / "toy.json").write_text((folder / "bert" / "bert_config.json").read_text())
-    assert len(run_commands("docs/pretrain_on_your_text.md", folder)) == 12
+    assert len(run_commands("docs/pretrain_on_your_text.md", folder, TOY_FLAGS)) == 12
     assert (folder / "out" / "eval_results.txt").exists()
+
+
+def test_pretraining_at_scale(folder, reference):
+    """The command for GPUs runs on two logical CPUs, and the command for a TPU does not run."""
+    text = (reference / "text" / "corpus.txt").read_text(encoding="utf-8")
+    for name in ("raw", "held_out"):
+        (folder / name).mkdir()
+        (folder / name / "a.txt").write_text(text, encoding="utf-8")
+    (folder / "toy.json").write_text((folder / "bert" / "bert_config.json").read_text())
+    flags = TOY_FLAGS | {
+        "data_prep.split_sentences": ["--num_output_shards=2"],
+        "run.run_pretraining": [
+            *TOY_FLAGS["run.run_pretraining"],
+            "--distribution_strategy=mirrored_cpu",
+            "--save_checkpoints_steps=1",
+            "--eval_steps=1",
+            "--max_eval_steps=1",
+        ]
+    }
+    modules = run_commands("docs/pretrain_at_scale.md", folder, flags, without="tpu")
+    assert modules == [
+        "data_prep.split_sentences",
+        "data_prep.learn_vocab",
+        "data_prep.create_pretraining_data",
+        "data_prep.split_sentences",
+        "data_prep.create_pretraining_data",
+        "run.run_pretraining",
+    ]
+    assert (folder / "pretrained" / "eval_results.txt").exists()
