@@ -13,10 +13,10 @@ from bert_tf.cli import roles
 from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ConfigSettings, ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import Settings, adapt, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
-from bert_tf.serving import buckets, mediapipe
+from bert_tf.serving import buckets, mediapipe, openvino_ranges
 from bert_tf.tasks import MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm.task import MASK
 from data_prep.tables import dialects
@@ -170,6 +170,34 @@ class AnswerSettings(TerminalSettings):
 
 
 @dataclasses.dataclass(frozen=True)
+class CalibrationSettings(Settings):
+    """Texts that determine the ranges of an int8 model."""
+
+    outer_settings: ClassVar = ("format", "weights", "input_file")
+
+    calibration_file: str | None = setting(
+        None,
+        "Texts like those of requests, for a faster int8 model of OpenVINO: the ranges of the "
+        "inputs of matrix multiplications are fixed to those that occur in up to "
+        f"{openvino_ranges.MAX_EXAMPLES} random rows of this file, instead of computed for each "
+        f"text. Requires nncf ({openvino_ranges.INSTALL}). The file is {request_files.FORMATS}.",
+        rules=[Needs(equals("format", "openvino")), Needs(equals("weights", "int8"))],
+        role=roles.INPUT_FILE,
+    )
+    columns: tuple[str, ...] = adapt(
+        RequestFormatSettings, "columns", rules=[Needs("calibration_file")]
+    )
+    table_dialect: str = adapt(
+        RequestFormatSettings, "table_dialect", rules=[Needs("calibration_file")]
+    )
+
+    @property
+    def options(self):
+        """The request_files.RequestOptions."""
+        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
+
+
+@dataclasses.dataclass(frozen=True)
 class ExportSettings(CheckpointSettings):
     """A model to export for raw text."""
 
@@ -244,6 +272,7 @@ class ExportSettings(CheckpointSettings):
         rules=[Needs(equals("format", "litert"))],
     )
     compute: ComputeTypeSettings = dataclasses.field(default_factory=ComputeTypeSettings)
+    calibration: CalibrationSettings = dataclasses.field(default_factory=CalibrationSettings)
 
     def check(self):
         """See Settings."""

@@ -149,8 +149,15 @@ CASES = {
             for export, dtype, other in (
                 ("OpenVINO model", "float32", "SavedModel"),
                 ("OpenVINO model", "bfloat16", "SavedModel"),
+                ("OpenVINO model with static ranges", "int8", "OpenVINO model"),
                 ("OpenVINO model with bfloat16", "int8", "OpenVINO model"),
+                (
+                    "OpenVINO model with bfloat16",
+                    "int8",
+                    "OpenVINO model with static ranges",
+                ),
                 ("LiteRT", "int8", "OpenVINO model"),
+                ("LiteRT", "int8", "OpenVINO model with static ranges"),
                 ("LiteRT", "int8", "OpenVINO model with bfloat16"),
             )
             for shape in ("2 x 7", "1 x 9")
