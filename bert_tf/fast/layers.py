@@ -228,7 +228,7 @@ class OpenVINOLayer(FastLayer):
 
 
 def _project(x, projection):
-    """Returns the output of a Projection for x [..., HI], by one operation MatMul."""
+    """Returns the output of a Projection for x [B, S, ...], by one operation MatMul."""
     y = tf.matmul(x, projection.kernel) + projection.bias
     activate = ACTIVATIONS[projection.activation]
     return activate(y) if activate else y

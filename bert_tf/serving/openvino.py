@@ -147,7 +147,7 @@ def _set_ranges(openvino, nncf, model, described, texts):
     precision = PRECISIONS["float32"]
     compute = _compile(openvino, model, precision)
     rows = openvino_ranges.list_rows(compute, described, texts)
-    quantized = openvino_ranges.quantize(nncf, model, rows, MIN_GROUP_SIZE)
+    quantized = openvino_ranges.set_static_ranges(nncf, model, rows, MIN_GROUP_SIZE)
     computes = (compute, _compile(openvino, quantized, precision))
     return quantized, openvino_ranges.find_largest_differences(computes, described, rows)
 

@@ -53,7 +53,7 @@ def list_rows(compute, described, texts):
     return rows[:: -(-len(rows) // MAX_EXAMPLES)]
 
 
-def quantize(nncf, model, rows, min_inputs):
+def set_static_ranges(nncf, model, rows, min_inputs):
     """Returns an openvino.Model with int8 weights and static ranges.
 
     Args:

@@ -13,15 +13,15 @@ from bert_tf.cli import roles
 from bert_tf.cli.model_jobs import ModelJobSettings
 from bert_tf.cli.model_settings import ConfigSettings, ModelSettings, TokenizerSettings
 from bert_tf.cli.rules import Needs, NotWith, Required, any_of, equals
-from bert_tf.cli.settings import Settings, adapt, setting
+from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
-from bert_tf.serving import buckets, mediapipe, openvino_ranges
+from bert_tf.serving import buckets, mediapipe
 from bert_tf.tasks import MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm.task import MASK
-from data_prep.tables import dialects
 from data_prep.tasks.span_labeler import QuestionSettings
 from run.inference import request_files
+from run.inference.request_settings import CalibrationSettings, RequestSettings
 from run.inference.served_models import (
     KIND_NAMES,
     AnyModelSettings,
@@ -40,48 +40,6 @@ LITERT = any_of("with_litert", equals("format", "litert"))  # Condition: a LiteR
 ONE_GRAPH = "MediaPipe's file has one graph, for one text of `max_seq_length` tokens"
 OTHER_OUTPUTS = (".parquet", ".xlsx", ".gz")  # Ends of the names of files that are not written.
 COMPUTE_TYPES = ("float32", "bfloat16")
-
-
-@dataclasses.dataclass(frozen=True)
-class RequestFormatSettings(Settings):
-    """Columns of a file of texts."""
-
-    outer_settings: ClassVar = ("input_file",)
-
-    columns: tuple[str, ...] = setting(
-        (),
-        "Columns of the table, or keys of the objects, for the inputs of the model in order: "
-        "text; text_a, text_b; question, context; or text_a and one column per choice. Defaults "
-        "to the names of the inputs, or to common names. For a table without a header: the names "
-        "of all its columns.",
-        rules=[Needs("input_file")],
-    )
-    table_dialect: str = setting(
-        dialects.AUTO,
-        "Delimiter of a table, and whether its fields can be quoted. auto: find it from the header "
-        "and the first rows.",
-        choices=(dialects.AUTO, *dialects.DIALECTS),
-        rules=[Needs("input_file")],
-        rare=True,
-    )
-
-    @property
-    def options(self):
-        """The request_files.RequestOptions."""
-        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
-
-
-@dataclasses.dataclass(frozen=True)
-class RequestSettings(RequestFormatSettings):
-    """File of texts."""
-
-    input_file: str | None = setting(
-        None,
-        f"Input file: {request_files.FORMATS}. Required.",
-        rules=[Required()],
-        role=roles.INPUT_FILE,
-    )
-    batch_size: int = setting(32, "Batch size in rows.", min_value=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,34 +125,6 @@ class AnswerSettings(TerminalSettings):
         content = read_bytes(self.context_file)
         files.check_text(content[:2], self.context_file)
         return content.decode("utf-8-sig", "ignore")
-
-
-@dataclasses.dataclass(frozen=True)
-class CalibrationSettings(Settings):
-    """Texts that determine the ranges of an int8 model."""
-
-    outer_settings: ClassVar = ("format", "weights", "input_file")
-
-    calibration_file: str | None = setting(
-        None,
-        "Texts like those of requests, for a faster int8 model of OpenVINO: the ranges of the "
-        "inputs of matrix multiplications are fixed to those that occur in up to "
-        f"{openvino_ranges.MAX_EXAMPLES} random rows of this file, instead of computed for each "
-        f"text. Requires nncf ({openvino_ranges.INSTALL}). The file is {request_files.FORMATS}.",
-        rules=[Needs(equals("format", "openvino")), Needs(equals("weights", "int8"))],
-        role=roles.INPUT_FILE,
-    )
-    columns: tuple[str, ...] = adapt(
-        RequestFormatSettings, "columns", rules=[Needs("calibration_file")]
-    )
-    table_dialect: str = adapt(
-        RequestFormatSettings, "table_dialect", rules=[Needs("calibration_file")]
-    )
-
-    @property
-    def options(self):
-        """The request_files.RequestOptions."""
-        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -355,10 +355,10 @@ def test_all_kinds_with_static_ranges(kind, toy_tokenizer, tmp_path, wide_models
     model = runtime.Core().read_model(path)
     operations = [node.get_type_name() for node in model.get_ops()]
     assert operations.count("FakeQuantize") >= 6 * CONFIG.num_hidden_layers
-    for node in model.get_ops():
-        if node.get_type_name() == "OneHot":  # Token types, which stay in float32.
-            (target,) = node.output(0).get_target_inputs()
-            assert target.get_node().get_type_name() == "MatMul"
+    products = [node for node in model.get_ops() if node.get_type_name() == "MatMul"]
+    kernels = [node.input_value(1).get_node() for node in products]
+    floats = [list(node.shape) for node in kernels if node.get_type_name() == "Constant"]
+    assert floats == [[2, 48]]  # That of the token types.
 
 
 def test_static_ranges_are_deterministic(toy_tokenizer, tmp_path, wide_models):

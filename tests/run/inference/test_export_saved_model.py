@@ -18,7 +18,7 @@ from bert_tf.serving import openvino_ranges
 from bert_tf.serving.litert import LiteRTModel
 from data_prep.datasets import tag_schemes
 from run.inference import export
-from run.inference.settings import CalibrationSettings
+from run.inference.request_settings import CalibrationSettings
 from tests import remote_folders, scripts
 from tests.errors import Message, raises_message, rejects
 
@@ -189,24 +189,23 @@ def test_static_ranges_from_a_file(tmp_path, capsys, name):
 
 
 @pytest.mark.parametrize(
-    ("content", "flags", "argument", "problem"),
+    ("flags", "argument", "problem"),
     [
-        ("", {}, "calibration_file", "contains no rows"),
-        (None, {}, "calibration_file", "does not exist"),
-        ("word", {"weights": "float16"}, "calibration_file", "`weights`=int8"),
-        ("word", {"format": "litert"}, "calibration_file", "`format`=openvino"),
-        (None, {"calibration_file": None, "columns": "a"}, "columns", "`calibration_file`"),
+        ({"calibration_file": "empty"}, "calibration_file", "contains no rows"),
+        ({"calibration_file": "missing"}, "calibration_file", "does not exist"),
+        ({"weights": "float16"}, "calibration_file", "`weights`=int8"),
+        ({"format": "litert"}, "calibration_file", "`format`=openvino"),
+        ({"calibration_file": None, "columns": "a"}, "columns", "`calibration_file`"),
     ],
 )
-def test_files_of_texts_that_give_no_ranges(tmp_path, content, flags, argument, problem):
-    path = tmp_path / "texts"
-    if content is not None:
-        path.write_text(content)
+def test_files_of_texts_that_give_no_ranges(tmp_path, flags, argument, problem):
+    (tmp_path / "texts").write_text("word")
+    (tmp_path / "empty").write_text("")
+    flags = OPENVINO_INT8 | {"calibration_file": "texts"} | flags
+    if flags["calibration_file"]:
+        flags["calibration_file"] = tmp_path / flags["calibration_file"]
     with rejects(argument, problem):
-        scripts.run_here(
-            EXPORT,
-            **OPENVINO_INT8 | {"calibration_file": path, "export_dir": tmp_path / "m"} | flags,
-        )
+        scripts.run_here(EXPORT, **flags, export_dir=tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
