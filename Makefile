@@ -91,7 +91,7 @@ lint: test-setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-BENCHMARKS := bfloat16 embeddings encoder litert packing pretraining_data runtimes sentence_splitting serving \
+BENCHMARKS := embeddings encoder litert packing pretraining_data runtimes sentence_splitting serving \
   tokenization training_step vocabulary
 PART := $(BENCHMARKS)
 

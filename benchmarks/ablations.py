@@ -110,7 +110,7 @@ def measure_length_groups(settings, results):
     times = time_turns(turns, settings.rounds)
     rates = {name: STEPS * settings.train_batch_size / seconds for name, seconds in times.items()}
     results.add(
-        "Fine-tuning, lengths of MRPC, grouped by length",
+        "Fine-tuning step, lengths of MRPC, grouped by length",
         rates[Padding.REMOVED],
         {"this project, padded": rates[Padding.STATIC]},
         "examples/s",
@@ -139,7 +139,7 @@ def measure_recomputation(settings, results):
     memory = {recompute: step.call("get_peak_memory") / 1e9 for recompute, step in steps.items()}
     peer = "this project, activations kept"
     results.add(
-        "Pre-training with recomputed activations, a step", times[True], {peer: times[False]}, "s"
+        "Pre-training step with recomputed activations", times[True], {peer: times[False]}, "s"
     )
     results.add(
         "Pre-training with recomputed activations, memory",

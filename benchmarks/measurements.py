@@ -147,7 +147,16 @@ class Results:
             texts = format_row(row)
             print(f"{texts.name}: {texts.ours}; {texts.peer}; ratio {texts.ratio}", flush=True)
 
-    def start_peer(self, name, packages, module, *arguments, python=None, advice=PEERS_ADVICE):
+    def start_peer(
+        self,
+        name,
+        packages,
+        module,
+        *arguments,
+        python=None,
+        environment=None,
+        advice=PEERS_ADVICE,
+    ):
         """Starts a peer, which the end of the context ends; see `PeerProcess`.
 
         Args:
@@ -155,6 +164,7 @@ class Results:
           packages: Tuple of str. Packages that it imports.
           module, *arguments: See `PeerProcess`.
           python: str or None. Path of another Python, whose packages are not checked.
+          environment: See `PeerProcess`.
           advice: str. Remedy for a missing package.
 
         Returns:
@@ -166,7 +176,9 @@ class Results:
             self.leave_out(name, f"{', '.join(missing)} cannot be imported; {advice}")
             return None
         try:
-            process = PeerProcess(module, *arguments, python=python or sys.executable)
+            process = PeerProcess(
+                module, *arguments, python=python or sys.executable, environment=environment
+            )
         except PeerError as error:
             self.leave_out(name, error)
             return None

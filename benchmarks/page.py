@@ -30,9 +30,9 @@ OWN = ("this project", "the rules", "the machine")
 PLOTTED = (
     "Splitting text into sentences, one core",
     "Learning 4,000 vocabulary entries",
-    "English text to ids, one core",
+    "English text to IDs, one core",
     "Pre-training records, one core",
-    "Pre-training, no padding, a step",
+    "Pre-training step, no padding",
     "Fine-tuning on SST-2, float32",
     "Served classifier, 1 sentence",
     "LiteRT int8, 1 x 128",

@@ -37,19 +37,20 @@ class PeerProcess:
       module: str. Name of the module.
       *arguments: Arguments of the class.
       python: str. Path of the Python that runs it.
+      environment: Dict of environment variables to add, or None.
 
     Raises:
       PeerError: If it cannot be created.
     """
 
-    def __init__(self, module, *arguments, python=sys.executable):
+    def __init__(self, module, *arguments, python=sys.executable, environment=None):
         self._connection, theirs = multiprocessing.Pipe()
         path = os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
             [python, "-m", "benchmarks.peer_process", module, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, "PYTHONPATH": path, **(environment or {})},
         )
         theirs.close()  # Otherwise, the end of the child process would not close the pipe.
         try:

@@ -17,6 +17,7 @@ from benchmarks import exports, measurements, models
 from benchmarks.measurements import Results, time_turns
 from bert_tf.cli import script
 from bert_tf.features import FEATURES
+from run.training import strategies
 
 TYPES = ("float32", "bfloat16", "int8")
 OUR_MODULE = "benchmarks.peers.own_export"
@@ -33,12 +34,14 @@ class Export(NamedTuple):
       format: str. `--format` of the export.
       packages: Tuple of str. Packages that it requires.
       flags: Dict of type -> dict of other flags of the export.
+      environment: Dict of variables in the environment of the process that serves it.
     """
 
     name: str
     format: str
     packages: tuple[str, ...]
     flags: dict
+    environment: dict = {}  # noqa: RUF012, is not changed
 
 
 class Runtime(NamedTuple):
@@ -57,12 +60,16 @@ class Runtime(NamedTuple):
     types: tuple[str, ...]
 
 
+SAVED_MODELS = {"float32": {}, "bfloat16": {"mixed_precision": "bfloat16"}}
 EXPORTS = (
+    Export("SavedModel", "saved_model", (), SAVED_MODELS),
+    # It keeps copies of the weights in the layout of the CPU's kernels.
     Export(
-        "SavedModel",
+        "SavedModel with frozen weights",
         "saved_model",
         (),
-        {"float32": {}, "bfloat16": {"mixed_precision": "bfloat16"}},
+        SAVED_MODELS,
+        {strategies.FROZEN_WEIGHTS: "1"},
     ),
     Export(
         "OpenVINO model",
@@ -112,6 +119,8 @@ def run(settings):
     """Exports the model and measures each type and shape; settings: ShapeSettings."""
     with tempfile.TemporaryDirectory() as folder, Results("runtimes", settings) as results:
         model_path = os.path.join(folder, "checkpoint")
+        if not strategies.has_bfloat16_instructions():
+            print("note: this CPU has no instructions for bfloat16")
         config = exports.write_encoder(settings, model_path)
         for dtype in TYPES:
             measure(dtype, model_path, config, settings, results)
@@ -132,7 +141,9 @@ def measure(dtype, model_path, config, settings, results):
             path = exports.export_encoder(
                 model_path, os.path.join(folder, export.name), export.format, **flags
             )
-            ours[export.name] = results.start_peer(export.name, export.packages, OUR_MODULE, path)
+            ours[export.name] = results.start_peer(
+                export.name, export.packages, OUR_MODULE, path, environment=export.environment
+            )
         peers = {
             peer.name: results.start_peer(
                 peer.name, peer.packages, f"benchmarks.peers.{peer.module}", sizes, dtype

@@ -121,10 +121,10 @@ def measure_text(language, lines, tokenizers, plain, settings, results):
     )
     rates = {}
     for name in tokenizers:
-        title = f"{name} (other ids)" if wrong[name] else name
+        title = f"{name} (other IDs)" if wrong[name] else name
         rates[title] = size / times[name] / 1e6
     rates[PLAIN] = texts.count_bytes(first_lines) / times[PLAIN] / 1e6
-    results.add(f"{language} text to ids, one core", rates.pop(OURS), rates, "MB/s")
+    results.add(f"{language} text to IDs, one core", rates.pop(OURS), rates, "MB/s")
 
 
 def call_each(function, values):

@@ -32,8 +32,8 @@ def run(settings):
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config, Padding.REMOVED)
     with Results("training_step", settings) as results:
         for name, create_steps, token_fraction in (
-            ("Pre-training, no padding", create_pretraining_steps, 1.0),
-            ("Fine-tuning, lengths of MRPC", create_classifier_steps, models.MRPC_TOKENS),
+            ("Pre-training step, no padding", create_pretraining_steps, 1.0),
+            ("Fine-tuning step, lengths of MRPC", create_classifier_steps, models.MRPC_TOKENS),
         ):
             features = models.make_batch(
                 config,
@@ -47,9 +47,9 @@ def run(settings):
                 for dtype in ("float32", "bfloat16")
             }
             times = time_turns(create_steps(config, encoders, features), settings.rounds)
-            results.add(f"{name}, a step", times["float32"], {PEER: times["official"]}, "s")
+            results.add(name, times["float32"], {PEER: times["official"]}, "s")
             results.add(
-                f"{name}, a step in bfloat16",
+                f"{name}, bfloat16",
                 times["bfloat16"],
                 {"this project in float32": times["float32"]},
                 "s",

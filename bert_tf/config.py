@@ -74,7 +74,7 @@ class BertConfig:
         has `embedding_size` columns and is then projected to H, with a bias (ELECTRA). None if only
         the words are projected.
       tie_word_embeddings: Whether the masked LM scores with the word embeddings, as in the
-        original, instead of a matrix of its own.
+        original, instead of a separate matrix.
 
     The last nine are written only if they differ from their default. A value that None implies
     becomes None.
@@ -344,7 +344,7 @@ class BertConfig:
     def to_dict(self):
         """Returns the fields as a dict of JSON values.
 
-        Fields that the original does not have are left out if they have their defaults.
+        Fields that the original does not have are omitted if they have their defaults.
         """
         values = {
             name: value

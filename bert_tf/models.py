@@ -91,7 +91,7 @@ class _TaskModel(TrainableModel, KerasModel, tf_keras.Model):
           training, return_attention_scores: See `call`.
 
         Returns:
-          _HeadInputs, which are those of the BiLSTM if the model has one.
+          _HeadInputs, which the BiLSTM computes if the model has one.
         """
         all_outputs = self.encoder(
             texts, training=training, return_attention_scores=return_attention_scores
@@ -178,7 +178,7 @@ class BertPretrainer(_TaskModel):
 class _LinearModel(_TaskModel):
     """Base class of a linear layer after dropout.
 
-    Its variables are those of the original's run_classifier.
+    It has the variables of the original's run_classifier.
     """
 
     def __init__(self, encoder, num_labels, dropout_rate=None, *, name=None):

@@ -58,7 +58,7 @@ def hide_at_import():
 
 @contextlib.contextmanager
 def _hide(level):
-    """Collects what is written to standard error, and writes the lines to keep at the end."""
+    """Collects the lines of standard error, and writes the ones to keep at the end."""
     try:
         collected = tempfile.TemporaryFile()  # noqa: SIM115 (the import stands outside of `try`)
     except OSError:  # No directory for temporary files can be written.

@@ -16,7 +16,7 @@ from data_prep.binary_formats import check_is_text_format
 BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 1 << 26  # A line must fit in memory.
 
-GZIP_START = b"\x1f\x8b"  # Of a compressed file.
+GZIP_START = b"\x1f\x8b"  # The first bytes of a gzip file.
 
 _opened = threading.local()
 

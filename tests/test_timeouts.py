@@ -4,7 +4,7 @@ import pytest
 
 from tests import scripts
 
-pytestmark = pytest.mark.large
+pytestmark = pytest.mark.extra_large
 
 TOY = """
 import ctypes, time

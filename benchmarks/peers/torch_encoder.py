@@ -14,7 +14,7 @@ class Peer:
       dtype: str. Type of the weights and the computations, float32 or bfloat16.
     """
 
-    def __init__(self, sizes, dtype="bfloat16"):
+    def __init__(self, sizes, dtype):
         torch.set_num_threads(len(os.sched_getaffinity(0)))
         self._model = (
             transformers.BertModel(transformers.BertConfig(**sizes))

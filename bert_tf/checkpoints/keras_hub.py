@@ -222,8 +222,8 @@ def _read_classifier(directory, path):
     config = values.get("config")
     if class_name != CLASSIFIER or not isinstance(config, dict):
         raise InputError(
-            f"{path}: class_name is {class_name!r}: only {CLASSIFIER!r} is supported; to read the "
-            f"backbone alone, remove {PRESET_TASK_NAME} and {TASK_WEIGHTS_NAME}"
+            f"{path}: class_name is {class_name!r}: only {CLASSIFIER!r} is supported; to read "
+            f"only the backbone, remove {PRESET_TASK_NAME} and {TASK_WEIGHTS_NAME}"
         )
     PRESET_CLASSIFIER.check(config, path, "config.")
     return config

@@ -1,8 +1,9 @@
 """The questions that a `ModelDirectory` asks each origin of models. Does not import TensorFlow.
 
 Programs write their files next to those of others: a directory can contain a checkpoint of the
-original BERT, the tokenizer of Hugging Face, and a task.json of this project. So each origin is
-asked for each part of a model, and answers None if no file of the directory is its own.
+original BERT, the tokenizer of Hugging Face, and a task.json of this project. Therefore, each
+origin is queried for each part of a model, and returns None if no file in the directory belongs to
+it.
 """
 
 import typing

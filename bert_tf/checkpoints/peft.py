@@ -177,15 +177,15 @@ class PeftAdapter:
 
 
 class Peft(Origin):
-    """PEFT: an adapter alone, whose base is another directory, or one next to its base."""
+    """PEFT: an adapter whose base is in another directory, or next to it."""
 
     def find_outer_folder(self, directory, folder):
-        """Returns the base of an adapter alone, whose config and tokenizer count."""
+        """Returns the directory of an adapter's base, whose config and tokenizer apply."""
         base = _find_base(directory)
         return Folder.read(base) if base else None
 
     def find_weights(self, directory):
-        """Returns the path of the adapter, if it is alone in its directory."""
+        """Returns the path of the adapter, if its base is not in the directory."""
         return directory.folder.join(WEIGHTS_NAME) if _is_alone(directory) else None
 
     def check_weights(self, directory, path):
@@ -245,7 +245,7 @@ def _is_alone(directory):
 
 
 def _find_base(directory):
-    """Returns the path of the base of an adapter alone; None if it is not a local directory."""
+    """Returns the path of the base in another directory; None if it is not a local one."""
     if not _is_alone(directory):
         return None
     config = directory.read_json_object(directory.folder.join(ADAPTER_CONFIG_NAME))

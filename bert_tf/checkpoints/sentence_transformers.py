@@ -165,7 +165,9 @@ def _read_cross_encoder(directory, config, path):
     """Returns the TaskMetadata of a CrossEncoder, which scores pairs of texts."""
     task = HUGGING_FACE.read_task(directory)
     if task is None or task.kind != "classifier":
-        raise InputError(f"{path}: model_type is {CROSS_ENCODER}, but the model is no classifier")
+        raise InputError(
+            f"{path}: model_type is {CROSS_ENCODER}, but the model is not a classifier"
+        )
     name = config.get("activation_fn")
     activation = read_activation(name, path)
     if name is None and not task.labels:

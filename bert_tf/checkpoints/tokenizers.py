@@ -56,7 +56,7 @@ def describe_vocabulary_difference(vocab_file, existing):
 def _read_lines(vocab_file):
     """Returns the lines of a vocab.txt and its added tokens, a list of bytes."""
     added = ()
-    # The tokens can be those of a tokenizer.json, which takes precedence over this vocab.txt.
+    # The tokens can come from a tokenizer.json, which takes precedence over this vocab.txt.
     with contextlib.suppress(InputError):
         added = read_added_tokens(vocab_file)
     return [*read_bytes(vocab_file).splitlines(), *(token.content.encode() for token in added)]
@@ -154,7 +154,7 @@ def add_tokens(vocab_file, contents):
 
     Args:
       vocab_file: Path of a vocab.txt.
-      contents: List of str. Those that it contains, or that its directory adds, are omitted.
+      contents: List of str. Tokens that the file contains, or that its directory adds, are omitted.
 
     Returns:
       Path of a temporary vocabulary with them, or `vocab_file` if there are no new ones.

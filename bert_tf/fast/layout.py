@@ -198,7 +198,7 @@ class UnpaddedLayout(Layout):
 
 
 def _set_gradient(function, gradient):
-    """Returns a function of a tensor with another gradient, which has no gradient of its own."""
+    """Returns a function of a tensor with another gradient, which itself has no gradient."""
     # When TensorFlow reads a SavedModel, it warns that the gradient has no gradient.
     return tf.custom_gradient(lambda x: (function(x), gradient))
 

@@ -109,7 +109,7 @@ class Local(AnyPath):
     def entries_if_dir(self):
         """Returns a dict of the names in the directory -> whether each is a directory.
 
-        Links that lead nowhere are left out. None if it is not a directory. Raises PermissionError
+        Broken links are omitted. None if it is not a directory. Raises PermissionError
         if it cannot be read.
         """
         try:

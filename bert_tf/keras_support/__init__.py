@@ -1,1 +1,1 @@
-"""What Keras asks of models: saving and loading, and `compile` and `fit`."""
+"""Keras support of models: saving and loading, `compile`, and `fit`."""

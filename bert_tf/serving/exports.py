@@ -29,7 +29,7 @@ def is_export(path):
 
 
 def is_model_file(directory):
-    """Returns whether the path of a ModelDirectory is that of a model in a file.
+    """Returns whether a ModelDirectory is a model in a single file.
 
     The file need not exist. A directory can have such a name, too.
     """

@@ -1,4 +1,4 @@
-"""What a kind of task is, without TensorFlow."""
+"""The description of a kind of task, without TensorFlow."""
 
 from typing import ClassVar
 

@@ -1,8 +1,8 @@
 """Tokens that were added to a vocabulary, and where they occur in texts.
 
-A text keeps such a token in one piece, as in Hugging Face's tokenizers: those that are not
-normalized are found in the text itself, then the others in the normalized text between them. This
-module does not import TensorFlow; `added_token_ops.py` does the same in a graph.
+Such a token is not split, as in Hugging Face's tokenizers: tokens that are not normalized are found
+in the text itself, and then the others in the normalized text between them. This module does not
+import TensorFlow; `added_token_ops.py` does the same in a graph.
 """
 
 import dataclasses
@@ -20,12 +20,12 @@ WHITESPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".
 
 @dataclasses.dataclass(frozen=True)
 class AddedToken:
-    """A token that texts keep in one piece, with the flags of transformers' AddedToken."""
+    """A token that is not split, with the flags of transformers' AddedToken."""
 
     content: str
     id: int
     normalized: bool = True  # Whether it is found in normalized text, in any case for instance.
-    special: bool = False  # Of two tokens with equal normalized contents, a special one is found.
+    special: bool = False  # Takes precedence over a token with equal normalized contents.
     single_word: bool = False  # Whether it is ignored next to a letter, a digit, or "_".
     lstrip: bool = False  # Whether it includes the white space before it.
     rstrip: bool = False  # Whether it includes the white space after it.

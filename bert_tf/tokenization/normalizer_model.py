@@ -65,7 +65,7 @@ def build_trie(values):
     """Builds the array of the trie.
 
     The children of all nodes except the root are continuation bytes, 0x80 to 0xBF. Therefore, a
-    block of 256 units has room for two of these nodes, with their bases at units 0 and 64 and their
+    block of 256 units can contain two of these nodes, with their bases at units 0 and 64 and their
     children in the upper half. The other units of the lower half have the values of nodes without
     children. A unit does not refer to its parent, so equal subtrees, which UTF-8 has many of, are
     stored once: a smaller trie stays in the caches of a CPU.

@@ -1,7 +1,7 @@
 """The tokenizer in plain Python, for processes without TensorFlow.
 
-Its words, IDs, and spans are those of BertTokenizer. The kernels of BertTokenizer process many
-texts at a time; this one processes one text and is ready immediately. It applies the rules of
+Its words, IDs, and spans are the same as in BertTokenizer. The kernels of BertTokenizer process
+many texts at a time; this one processes one text and is ready immediately. It applies the rules of
 `BasicTokenizer` in the original's tokenization.py, once per distinct string between spaces, and
 texts have few of these; tests compare the results with the graph. `join_ids` is
 `model_inputs.join_rows` for one row.

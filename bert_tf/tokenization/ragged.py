@@ -119,7 +119,7 @@ def across_rows(positions):
 def characters_before(texts, positions):
     """Counts the characters that begin before each byte position.
 
-    The characters are those of `text.decode("utf-8", "ignore")` of Python.
+    The characters are the same as in `text.decode("utf-8", "ignore")` of Python.
 
     Args:
       texts: string [B].

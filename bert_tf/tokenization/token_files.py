@@ -1,10 +1,10 @@
 """Added tokens in the files of transformers, next to a vocabulary.
 
 `parse_added_tokens` follows transformers 5: for its class BertTokenizer, `added_tokens_decoder` of
-tokenizer_config.json counts alone; without it, tokenizer.json and, in older directories,
-added_tokens.json. For `PreTrainedTokenizerFast`, tokenizer.json counts first. Tokens that special
-roles name, such as `additional_special_tokens`, are added if they are in neither. This module does
-not import TensorFlow.
+tokenizer_config.json is the only source; without it, tokenizer.json and, in older directories,
+added_tokens.json. For `PreTrainedTokenizerFast`, tokenizer.json takes precedence. Tokens that
+special roles name, such as `additional_special_tokens`, are added if they are in neither. This
+module does not import TensorFlow.
 """
 
 import dataclasses

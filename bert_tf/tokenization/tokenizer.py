@@ -76,7 +76,7 @@ class BertTokenizer(tf.Module):
           strip_accents: bool. Whether to remove accents; None, as in the original, for
             `lower_case`. If it differs from `lower_case`, both rules are applied per character, as
             in Hugging Face's BertNormalizer (any Σ becomes σ); all other rules are the original's.
-          added_tokens: Iterable of str or AddedToken. Tokens that texts keep in one piece, such as
+          added_tokens: Iterable of str or AddedToken. Tokens that are not split, such as
             entity markers, as `tokenizer.add_tokens` of transformers. A str has the flags of
             transformers' default, and its ID in the vocabulary or the next one after it.
 

@@ -309,9 +309,9 @@ def group_sorted_marks():
 def mark_separation():
     """Returns replacements that make marks adjacent exactly where NFD would sort them.
 
-    The marks are those of `group_sorted_marks`. The replacements remove dropped characters and the
+    The marks come from `group_sorted_marks`. The replacements remove dropped characters and the
     Mn marks that NFD sorts, also from decompositions. Mn marks of class 0 remain: nothing is sorted
-    across them. The form is that of `normalization`.
+    across them. The result has the form of `normalization`.
     """
     sorted_marks = {mark for marks in group_sorted_marks().values() for mark in marks}
     replaced = {}

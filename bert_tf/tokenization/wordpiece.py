@@ -57,7 +57,7 @@ class WordPieceTokenizer(tf.Module):
           vocabulary: List of str. Token of each ID. For duplicates, the last ID is used.
           lower_case: bool. See BertTokenizer.
           strip_accents: bool. Equal to `lower_case` in the original.
-          added_tokens: AddedTokens, which texts keep in one piece.
+          added_tokens: AddedTokens, which are not split.
         """
         super().__init__()
         known = index_tokens(vocabulary)

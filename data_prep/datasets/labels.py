@@ -59,7 +59,7 @@ class ListedLabels:
 
 @dataclasses.dataclass(frozen=True)
 class IndicatorLabels:
-    """Any number of labels per row, each in a column of its own with 0 or 1.
+    """Any number of labels per row, each in a separate column with 0 or 1.
 
     Attributes:
       columns: Tuple of str. Names of the columns, which are the labels.

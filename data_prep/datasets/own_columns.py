@@ -52,8 +52,8 @@ def find_columns(
 ):
     """Finds the columns of the first text and of the label in a file with a header.
 
-    A column that is not given is the first of TEXTS or LABELS in the header, or, if the file has
-    only two columns of which one is known, the other.
+    A column that is not given is the first of TEXTS or LABELS in the header. If the file has only
+    two columns, and one is known, it is the other one.
 
     Args:
       path: Path of the file.

@@ -35,7 +35,7 @@ def to_iob2(labels, scheme=SCHEMES["IOBES"]):
     """Converts the labels of a sentence to IOB2, a list of str.
 
     An entity begins at B- and S-, and at an I- or E- that does not continue an entity of its type.
-    E- and S- end an entity. These rules are as lenient as those of conlleval and seqeval, so any
+    E- and S- end an entity. These rules are as lenient as conlleval and seqeval, so any
     label sequence is converted to a valid one.
 
     Args:

@@ -1,6 +1,6 @@
 """Published recipes for records, as flag values.
 
-They are those of BERT (arXiv:1810.04805) and RoBERTa (arXiv:1907.11692).
+They come from BERT (arXiv:1810.04805) and RoBERTa (arXiv:1907.11692).
 """
 
 _ORIGINAL = {"objective": "sentence_pairs", "masking": "static"}

@@ -24,8 +24,8 @@ class JobSettings(TextSettings):
         "input_file",
         help_text="Text files: comma-separated paths, glob patterns, or directories, whose files "
         "are all read except hidden ones. UTF-8 with one sentence per line and a blank line after "
-        "each document; without it, the document continues in the next file. Files in gzip format "
-        "are decompressed.",
+        "each document. Without a blank line at the end of a file, its last document continues in "
+        "the next file. Files in gzip format are decompressed.",
     )
     output_file: str | None = setting(
         None,
@@ -66,9 +66,9 @@ class JobSettings(TextSettings):
     )
     max_shard_mb: float = setting(
         32.0,
-        "Maximum text per shard in MB, not counting the rest of its last document; a larger text "
-        "results in more shards. A process that creates shards requires 0.85 GB plus, with a "
-        "dupe_factor of 10, five times this. 0 for no limit, with the complete text in memory.",
+        "Maximum text per shard in MB, not counting the rest of its last document. A larger text "
+        "results in more shards. With --dupe_factor=10, a process that creates shards requires "
+        "0.85 GB plus five times this size. 0 for no limit, with the complete text in memory.",
         min_value=0,
         changeable=None,
     )

@@ -150,7 +150,8 @@ class Counts:
 def create_shard(shard, settings):
     """Creates the records of a shard.
 
-    For sentence pairs, they are those of the original BERT with the same settings, text, and seed.
+    For sentence pairs, they are the same as in the original BERT with these settings, text, and
+    seed.
 
     Args:
       shard: Shard.

@@ -178,7 +178,7 @@ def _read_documents(lines, path, text_format, decoder, language):
 
 
 def _write_documents(documents, outputs, counts, num_bytes):
-    """Writes documents to files of about equal shares of the input.
+    """Writes documents to files, each with about the same amount of the input.
 
     Args:
       documents: Iterable of the list of sentences of each document.
@@ -193,7 +193,7 @@ def _write_documents(documents, outputs, counts, num_bytes):
     position = 0  # At the end of the previous document.
     for sentences in documents:
         if counts.num_documents and position >= num_bytes * (output + 1) / len(outputs):
-            # The next file begins with the first document after this share of the input. Several
+            # The next file begins with the first document after this part of the input. Several
             # documents can end with the last line.
             output = min(output + 1, len(outputs) - 1)
         data = "".join(f"{sentence}\n" for sentence in [*sentences, ""]).encode()

@@ -26,7 +26,7 @@ class SentenceSettings(TextSettings):
     )
     language: str = setting(
         "en",
-        "Language of the text: a lowercase code of Wikipedia, such as en, ko, zh, ja, or hi. For "
+        "Language of the text: a lowercase Wikipedia code, such as en, ko, zh, ja, or hi. For "
         "unknown languages, the rules of English apply.",
     )
     format: str = setting(
@@ -48,7 +48,7 @@ class SentenceSettings(TextSettings):
         """See Settings."""
         if not re.fullmatch(r"(simple|[a-z]{2,3})(-[a-z0-9]+)*", self.language):
             raise InputError(
-                "must be a lowercase code of Wikipedia, such as en, ko, or zh",
+                "must be a lowercase Wikipedia code, such as en, ko, or zh",
                 "language",
                 self.language,
             )

@@ -1,4 +1,4 @@
-"""Opens files of lines or rows: decompresses them, and rejects those that are not text."""
+"""Opens files of lines or rows: decompresses them, and rejects files that are not text."""
 
 import contextlib
 import gzip

@@ -1,7 +1,7 @@
 """Objects with named values: JSON lines, a JSON array of objects, and Parquet.
 
-An object is a dict of a key to a JSON value. Objects are read one after the other: a file of any
-size is never in memory as objects.
+An object is a dict of a key to a JSON value. Objects are read one at a time: a file of any size is
+never in memory as objects.
 """
 
 import codecs

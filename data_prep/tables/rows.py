@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True)
 class TableOptions:
-    """How to read a table.
+    """Options for reading a table.
 
     Attributes:
       dialect: str. `dialects.AUTO`, or one of `dialects.DIALECTS` for delimited text.

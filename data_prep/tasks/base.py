@@ -46,7 +46,7 @@ class TaskSettings(Settings):
 
         Args:
           model_settings: Dict of the settings of the model's training run.
-          data: Dict of other settings, of which those that name data take precedence over
+          data: Dict of other settings. The ones that name data take precedence over
             `model_settings`.
           model_name: str. Name of the model in error messages.
 

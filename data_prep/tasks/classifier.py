@@ -53,14 +53,14 @@ class ClassifierFileSettings(TaskSettings):
     data_file: str | None = setting(
         None,
         "File of your own texts and labels: CSV, TSV, JSON lines, a JSON array of objects, or "
-        "Parquet, with a header or keys of any names; also compressed with gzip. A part of it is "
-        "for development.",
+        "Parquet, with a header or keys of any names; also compressed with gzip. Part of it "
+        "becomes the development data.",
         rules=[NotWith("data_dir"), NotWith("do_predict", advice="predict with run.predict")],
         role=roles.INPUT_FILE,
     )
     dev_fraction: float = setting(
         0.1,
-        "With --data_file: fraction of the rows of each label for development.",
+        "With --data_file: fraction of the rows of each label that becomes the development data.",
         min_value=0,
         max_value=1,
         rules=[Needs("data_file")],
@@ -101,7 +101,7 @@ class ColumnSettings(Settings):
         None,
         "For your own data: column of the label or number. By default, a column with a common "
         "name, such as label or category. If each label has a column with 0 or 1: these columns, "
-        "comma-separated. Lists of labels need no setting.",
+        "comma-separated. Lists of labels do not require another flag.",
         rules=[Needs(IS_CUSTOM)],
     )
     columns: tuple[str, ...] = setting(
@@ -124,8 +124,7 @@ class ColumnSettings(Settings):
     )
     label_separator: str | None = setting(
         None,
-        "For your own data: separator between the labels of a row that can have several in one "
-        "text.",
+        "For your own data: separator between labels, if a field can contain several labels.",
         rules=[Needs(IS_CUSTOM), NotWith("regression")],
         rare=True,
     )
@@ -153,10 +152,10 @@ class ClassifierSettings(ColumnSettings, ClassifierFileSettings):
     )
     max_windows: int | None = setting(
         None,
-        "Read texts in up to this number of overlapping windows of --max_seq_length, and pool "
-        "their logits, in training and in serving; 8, for example. The windows of a text are in "
-        "memory together. For pairs, this applies to the second text. By default, texts are "
-        "truncated, as in the original BERT.",
+        "Maximum number of overlapping windows of --max_seq_length into which long texts are "
+        "divided, such as 8; their logits are pooled, in training and in serving. All windows of "
+        "a text are in memory at once. For pairs, only the second text is divided. By default, "
+        "texts are truncated, as in the original BERT.",
         min_value=1,
     )
     window_stride: int | None = setting(

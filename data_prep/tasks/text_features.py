@@ -21,7 +21,7 @@ class TextWindows(NamedTuple):
     Attributes:
       features: Dict of "input_ids", "input_mask", and "segment_ids" as in
         `convert_texts_to_features`, int32 [n, W, S]. Absent windows are 0.
-      counts: int64 [n]. Number of windows of each row, of which W is the maximum.
+      counts: int64 [n]. Number of windows of each row; W is the maximum.
       was_cut: bool [n]. Whether a part of the row is in no window.
     """
 
@@ -70,7 +70,7 @@ def convert_texts_to_windows(text_a, text_b, tokenizer, max_seq_length, stride, 
     """Converts texts to features, each row in as many windows as it needs.
 
     Args:
-      text_a, text_b, tokenizer: See `convert_texts_to_features`. Of pairs, the second text is
+      text_a, text_b, tokenizer: See `convert_texts_to_features`. For pairs, the second text is
         divided into windows.
       max_seq_length: int. Length of a window, S.
       stride: int. Tokens between the starts of two windows of a text.

@@ -100,8 +100,8 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServingSettings):
     batch_size: int = setting(32, "Batch size; smaller for long texts.", min_value=1)
     importance_examples: int = setting(
         0,
-        "Number of training examples for measuring the importance of heads for a fine-tuned "
-        "model's loss, and its score without them; 0 for none.",
+        "For a fine-tuned model: number of training examples for measuring the importance of "
+        "heads for its loss, and its scores without them. 0 for none.",
         min_value=0,
     )
 

@@ -34,7 +34,7 @@ CONTINUATIONS = tuple(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")
 def find_modules():
     """Yields the names of this project's modules that are not scripts.
 
-    Modules that import an optional package are left out.
+    Modules that import an optional package are omitted.
     """
     for top in ("bert_tf", "data_prep", "run"):
         package = importlib.import_module(top)

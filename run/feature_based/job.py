@@ -183,9 +183,9 @@ def train_row(settings, choice, strategy, task, features):
 def _find_embeddings(settings, choice, strategy, split, task, features):
     """Returns the embeddings of a split, StackedRows [B, WO, LE, H].
 
-    Computes them if they are not stored. They are those of the first tokens of a tagger's words,
-    and of all tokens of texts and pairs. See `train_row` for the arguments; `features`: dict of
-    arrays [rows, S], the encoder's features of the split.
+    Computes them if they are not stored. They are the embeddings of the first token of each word
+    for a tagger, and of all tokens for texts and pairs. See `train_row` for the arguments;
+    `features`: dict of arrays [rows, S], the encoder's features of the split.
     """
     config = settings.model.config
     positions = (

@@ -1,4 +1,4 @@
-"""What the runs of a fine-tuning job share, and a run: training, evaluation, the best weights."""
+"""The common parts of the runs of a fine-tuning job: training, evaluation, the best weights."""
 
 import dataclasses
 import os
@@ -71,7 +71,7 @@ class TrainingData:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """What the runs of a job share. Runs differ by their FineTuningSettings.
+    """The common parts of the runs of a job, which differ by their FineTuningSettings.
 
     Attributes:
       strategy: tf.distribute.Strategy.

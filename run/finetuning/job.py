@@ -141,7 +141,7 @@ def keep_better(best, new, metric):
 def average_ensemble(experiment):
     """Evaluates each run and the ensemble, and writes eval_results.txt (section 4.2).
 
-    The probabilities of the ensemble are averages. The runs are those of the setting `ensemble`.
+    The probabilities of the ensemble are averages. The setting `ensemble` lists the runs.
 
     Returns:
       Trained, with the last run.

@@ -113,9 +113,9 @@ class FineTuningSettings(ActionSettings, ModelJobSettings):
     )
     added_tokens_file: str | None = setting(
         None,
-        "Text file with a token per line to add to the vocabulary, such as entity markers or "
-        "domain words. Texts keep them in one piece. They get new rows at the end of the word "
-        "embeddings, with random initial values. Set it again to resume or evaluate the run.",
+        "Text file with tokens to add to the vocabulary, one per line, such as entity markers or "
+        "domain words. They are not split, and get new rows at the end of the word embeddings, "
+        "with random initial values. To resume or evaluate the run, set this flag again.",
         rules=[
             NotWith("lora_rank", advice="adapters do not train the new rows"),
             NotWith("freeze_layers", advice="frozen word embeddings do not train the new rows"),

@@ -234,7 +234,7 @@ def _score_models(models, batch_size):
     """Returns a list of JSON values for EvaluatedModels.
 
     Each is a dict of "model", the path; "bytes"; "scores", a dict of metrics; and
-    "equal_decisions", the fraction of the decisions that are the same as those of the first model,
+    "equal_decisions", the fraction of the decisions that agree with the first model,
     None if the models make different numbers of them.
     """
     rows = []

@@ -21,8 +21,8 @@ class ModelEvaluationSettings(Settings):
     models: tuple[str, ...] = setting(
         (),
         "Models of one task: directories of fine-tuning runs or other checkpoints, SavedModels, "
-        "and .tflite files. The first must be a checkpoint; an export gets the features of the "
-        "checkpoint before it. Required.",
+        "and .tflite files. The first must be a checkpoint; an export is evaluated on the "
+        "features of the checkpoint before it. Required.",
         rules=[Required()],
         role=roles.INPUT,
     )

@@ -41,7 +41,7 @@ def run(settings):
             "cls",
         )
     # Must precede all TensorFlow computation.
-    strategy = strategies.make_strategy(settings.devices)
+    strategy = strategies.make_strategy(settings.devices, changes_weights=False)
     strategies.check_batch_size("batch_size", settings.requests.batch_size, strategy)
     strategies.warn_about_slow_precision(
         settings.compute.mixed_precision, strategies.device_type(strategy)

@@ -54,7 +54,7 @@ class Request(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class RequestOptions:
-    """How to read a file of requests.
+    """Options for reading a file of requests.
 
     Attributes:
       columns: Tuple of str. Columns or keys of the inputs, in their order. Additional columns are

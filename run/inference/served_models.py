@@ -104,9 +104,10 @@ class LabelSettings(Settings):
     multi_label: bool = setting(False, "For classifiers: a text can have several labels.")
     sentence_pooling: str | None = setting(
         None,
-        "For encoders: pooling of the last layer's outputs to the embedding of a text, over all "
-        "tokens, including [CLS] and [SEP]. pooler: the pooled output, which is trained for NSP. "
-        "Defaults to the pooling in a directory of sentence-transformers, otherwise to mean.",
+        "For encoders: method that pools the last layer's outputs over all tokens, including "
+        "[CLS] and [SEP], into the embedding of a text. pooler: the pooled output, which is "
+        "trained for NSP. Defaults to the pooling in a sentence-transformers directory, otherwise "
+        "to mean.",
         choices=(*SENTENCE_POOLINGS, POOLER_OUTPUT),
     )
 

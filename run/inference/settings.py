@@ -167,9 +167,9 @@ class ExportSettings(CheckpointSettings):
     )
     signatures: str = setting(
         "all",
-        "For SavedModels: all, which take raw text, IDs, or tf.Examples, for TensorFlow Serving "
-        "and bert_tf.load; or ids, one signature of IDs to numbers, without string operations and "
-        "checks of the IDs, which other runtimes and converters can read (float32 weights).",
+        "For SavedModels. all: signatures for raw text, IDs, and tf.Examples, for TensorFlow "
+        "Serving and bert_tf.load. ids: one signature from IDs to numbers, without string "
+        "operations and checks of the IDs, for other runtimes and converters (float32 weights).",
         choices=("all", "ids"),
         rules=[Needs(equals("format", "saved_model"))],
     )
@@ -195,9 +195,9 @@ class ExportSettings(CheckpointSettings):
     )
     metadata: str | None = setting(
         None,
-        "mediapipe: MediaPipe's TextClassifier or TextEmbedder can open the file, too. It has one "
-        "graph, for one text of --max_seq_length tokens, and the metadata that they require. For "
-        "classifiers and encoders of single texts.",
+        "mediapipe: write a file that MediaPipe's TextClassifier or TextEmbedder can also open, "
+        "with one graph, for one text of --max_seq_length tokens, and the metadata that they "
+        "require. For classifiers and encoders of single texts.",
         choices=(mediapipe.MEDIAPIPE,),
         rules=[Needs(equals("format", "litert"))],
     )
@@ -365,9 +365,9 @@ class ConversionSettings(Settings):
     )
     adapter: str | None = setting(
         None,
-        "Directory of an adapter of PEFT, or OUTPUT_DIR/adapter of a fine-tuning run with "
-        "--lora_rank. Merges it into --input, the model that its training started from, and adds "
-        "its head.",
+        "Directory of a PEFT adapter, or OUTPUT_DIR/adapter of a fine-tuning run with "
+        "--lora_rank. The script merges it and its head into --input, the model from which its "
+        "training started.",
         role=roles.INPUT_FOLDER,
     )
     bert_config_file: str | None = setting(

@@ -107,7 +107,7 @@ def run(settings):
 
 
 def _write_pieces(tokenizer, ids):
-    """Writes the pieces of a BertTokenizer that have some IDs; returns the file's path."""
+    """Writes the tokens of a BertTokenizer with some IDs; returns the file's path."""
     pieces = [tokenizer.vocabulary[number] for number in ids]
     added_tokens = [
         dataclasses.replace(token, id=pieces.index(token.content))
@@ -315,7 +315,7 @@ def count_encoder_flops(config, length):
 def _format_report(entries, metric):
     """Formats a table with one line per dict of `_Pruning._describe`.
 
-    The first is of the original model, and the others are of the rounds.
+    The first row describes the original model, and the others the rounds.
     """
     rows = []
     for number, each in enumerate(entries):
@@ -345,7 +345,7 @@ def _format_report(entries, metric):
 def _find_used_ids(corpus, tokenizer):
     """Returns the IDs to keep: used tokens, special tokens, and the corpus's single characters.
 
-    Used tokens are those that the corpus uses.
+    Used tokens occur in the corpus.
 
     WordPiece matches the longest token first, so removing unused tokens does not change how the
     corpus's words are split. Its characters are kept as tokens, also within words, so that other

@@ -109,5 +109,5 @@ class Evaluations:
         return self.run_logs.evaluations.rows
 
     def _rank(self, results):
-        """Returns the key by which results are compared. Of equal values, a low loss is better."""
+        """Returns the key by which results are compared. A lower loss breaks ties."""
         return results.get(self.plan.best_metric, -math.inf), -results.get("loss", 0.0)

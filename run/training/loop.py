@@ -41,7 +41,7 @@ def open_run(
 ):
     """Creates a run's model and optimizer, and loads the weights.
 
-    The weights are those of the run's last checkpoint, or the initial weights of a new run. Writes
+    The weights come from the run's last checkpoint, or are the initial weights of a new run. Writes
     nothing, so that a rejected checkpoint changes no file.
 
     Args:

@@ -1,4 +1,4 @@
-"""What happens to the padding of batches."""
+"""The treatment of padding in batches."""
 
 import enum
 

@@ -29,7 +29,7 @@ class Phase:
 
 
 class Schedule:
-    """The loops of steps of a run, each of which runs in one call of a tf.function.
+    """The loops of steps of a run; each loop is one call of a tf.function.
 
     Loops end at multiples of the settings, regardless of where a run was resumed. So the log has
     the same rows, and all workers run the same loops.

@@ -70,8 +70,8 @@ class TrainingSettings(Settings):
     log_steps: int | None = setting(
         None,
         "Number of steps between rows of the training log, whose losses are means over these "
-        f"steps. Defaults to {DEFAULT_LOG_STEPS}, or in a shorter training to a twentieth of its "
-        "steps. The log also has a row at each checkpoint and evaluation, and every "
+        f"steps. Defaults to {DEFAULT_LOG_STEPS}, or to a twentieth of the steps in a shorter "
+        "run. The log also has a row at each checkpoint and evaluation, and every "
         "--iterations_per_loop steps. SIGTERM and Ctrl-C are handled at the same steps: set a "
         "lower number if steps are slow.",
         min_value=1,
@@ -141,7 +141,7 @@ class LearningRateSettings(Settings):
     """Learning rate."""
 
     learning_rate: float = setting(
-        5e-5, "Learning rate to which the warmup rises.", min_value=0, changeable=True
+        5e-5, "Peak learning rate, to which the warm-up rises.", min_value=0, changeable=True
     )
 
 
@@ -220,7 +220,7 @@ class DeviceSettings(Settings):
         choices=("one_device", "mirrored", CPU_STRATEGY, "multi_worker_mirrored", "tpu"),
     )
     tpu_name: str | None = setting(
-        None, "Name or grpc:// address of the TPU; not set on a TPU machine."
+        None, "Name or grpc:// address of the TPU. Defaults to the TPU of this machine."
     )
 
     @property

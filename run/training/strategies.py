@@ -22,9 +22,11 @@ GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of a GPU's matrix units, i
 GRPC = "grpc://"  # Prefix of a TPU's address.
 CPU_REPLICAS = 2  # Of the strategy mirrored_cpu.
 GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver creates one per GPU.
+# Variable with which TensorFlow's oneDNN kernels keep a copy of the first weights that they see.
+FROZEN_WEIGHTS = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"
 
 
-def make_strategy(devices, mixed_precision="float32"):
+def make_strategy(devices, mixed_precision="float32", changes_weights=True):
     """Creates the strategy from DeviceSettings. Call it before TensorFlow computes anything.
 
     If `mixed_precision` is tf32, GPUs round the inputs of matrix multiplications. This is
@@ -35,12 +37,23 @@ def make_strategy(devices, mixed_precision="float32"):
     the machine, since scripts hide TensorFlow's own warning. TensorFlow chooses the all-reduce,
     which is NCCL on GPUs. With several workers, TensorFlow waits until all of them have started.
 
+    Args:
+      devices: DeviceSettings.
+      mixed_precision: str. Type of the computation.
+      changes_weights: bool. Whether weights change after their first use, as in training.
+
     Returns:
       tf.distribute.Strategy.
 
     Raises:
-      InputError: If there is no TPU, or if TF_CONFIG is invalid.
+      InputError: If there is no TPU, if TF_CONFIG is invalid, or if the environment promises that
+        weights do not change, but they do.
     """
+    if changes_weights and os.environ.get(FROZEN_WEIGHTS, "0").lower() in ("1", "true"):
+        raise InputError(
+            f"the environment variable {FROZEN_WEIGHTS} is set, so every training step would use "
+            "the weights of the first one; unset it"
+        )
     for note in devices.notes():
         notes.tell(note)
     name = devices.strategy_name
@@ -223,8 +236,8 @@ def choose_fast_with_xla(device, jit_compile, in_16_bits, padding=Padding.STATIC
     return Fast(
         layer="einsum" if einsum else "matrix",
         remove_padding=padding is Padding.REMOVED and not einsum,
-        # In 16 bits, the last layer is computed only where it is read, with other dropout masks
-        # than in float32.
+        # In 16 bits, the last layer is computed only at the positions that are read, with other
+        # dropout masks than in float32.
         last_where_read=einsum and in_16_bits,
         vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if device == "GPU" and in_16_bits else 1,
         **options,

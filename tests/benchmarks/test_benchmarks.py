@@ -13,7 +13,6 @@ import pytest
 
 from benchmarks import (
     ablations,
-    bfloat16,
     embeddings,
     encoder,
     kernels,
@@ -81,20 +80,12 @@ CASES = {
             "records": 20,
         },
         {
-            ("Fine-tuning, lengths of MRPC, grouped by length", "this project, padded"),
-            ("Pre-training with recomputed activations, a step", "this project, activations kept"),
+            ("Fine-tuning step, lengths of MRPC, grouped by length", "this project, padded"),
+            ("Pre-training step with recomputed activations", "this project, activations kept"),
             ("Pre-training with recomputed activations, memory", "this project, activations kept"),
             ("Records with dynamic masks, one core", "this project, static masks"),
             ("Input of one of 4 hosts, one core", "this project, parsing all rows"),
         },
-    ),
-    "bfloat16": Case(
-        SHAPES,
-        {
-            (f"Export in bfloat16, {shape} tokens", "this project in float32")
-            for shape in ("2 x 7", "1 x 9")
-        },
-        ("note: PyTorch is not measured: no_such_package cannot be imported; run pip install",),
     ),
     "embeddings": Case(
         {"sentences": 9, "batch_size": 4, "max_seq_length": 10},
@@ -147,8 +138,12 @@ CASES = {
         {
             (f"{export}, {dtype}, {shape}", f"this project's {other}")
             for export, dtype, other in (
+                ("SavedModel with frozen weights", "float32", "SavedModel"),
+                ("SavedModel with frozen weights", "bfloat16", "SavedModel"),
                 ("OpenVINO model", "float32", "SavedModel"),
+                ("OpenVINO model", "float32", "SavedModel with frozen weights"),
                 ("OpenVINO model", "bfloat16", "SavedModel"),
+                ("OpenVINO model", "bfloat16", "SavedModel with frozen weights"),
                 ("OpenVINO model with static ranges", "int8", "OpenVINO model"),
                 ("OpenVINO model with bfloat16", "int8", "OpenVINO model"),
                 (
@@ -188,7 +183,7 @@ CASES = {
     "tokenization": Case(
         {},
         {
-            (f"{language} text to ids, one core", peer)
+            (f"{language} text to IDs, one core", peer)
             for language in ("English", "Korean")
             for peer in (
                 "tf-text FastBertTokenizer",
@@ -201,11 +196,14 @@ CASES = {
     "training_step": Case(
         {"train_batch_size": 3, "max_seq_length": 10, "max_predictions_per_seq": 4},
         {
-            (f"{measurement}, a step{in_dtype}", peer)
-            for measurement in ("Pre-training, no padding", "Fine-tuning, lengths of MRPC")
+            (f"{measurement}{in_dtype}", peer)
+            for measurement in (
+                "Pre-training step, no padding",
+                "Fine-tuning step, lengths of MRPC",
+            )
             for in_dtype, peer in (
                 ("", f"{OFFICIAL}, AdamWeightDecay"),
-                (" in bfloat16", "this project in float32"),
+                (", bfloat16", "this project in float32"),
             )
         },
     ),
@@ -252,7 +250,6 @@ def test_comparisons(name, paths, monkeypatch, capsys):
     monkeypatch.setattr(measurements, "MIN_SECONDS", 0)
     monkeypatch.setattr(measurements, "VOCAB_FILE", paths["vocab_file"])
     monkeypatch.setattr(encoder, "MATRIX_SIZE", 64)
-    monkeypatch.setattr(bfloat16, "TORCH_PACKAGES", ("no_such_package",))
     monkeypatch.setattr(litert, "ONNX_PACKAGES", ("no_such_package",))
     monkeypatch.setattr(embeddings, "BACKENDS", {"torch": ("PyTorch", ("no_such_package",))})
     monkeypatch.setattr(embeddings, "SIZES", TOY_SIZES)

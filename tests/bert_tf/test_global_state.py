@@ -7,7 +7,7 @@ import pytest
 from tests import scripts
 from tests.toy_servables import LOAD_OPTIONS, REQUESTS
 
-pytestmark = pytest.mark.large
+pytestmark = pytest.mark.extra_large
 
 # Prints the parts of the state of the process that change. What TensorFlow and the other libraries
 # change when they are imported and first used is not this project's: that is before the comparison.

@@ -108,7 +108,10 @@ def pretrain(folder):
     )
 
 
-@pytest.mark.parametrize("language", VOCAB_SIZES)
+@pytest.mark.parametrize(
+    "language",
+    ["en", *(pytest.param(name, marks=pytest.mark.extra_large) for name in ("ko", "zh"))],
+)
 def test_raw_text_to_filled_masks(tmp_path, language):
     documents = write_raw_text(tmp_path, language)
     output = scripts.succeed(

@@ -114,7 +114,16 @@ def test_logits_equal_those_of_transformers(folder, expected_arrays, name, kind,
         np.testing.assert_allclose(value, wanted, rtol=0, atol=1e-5, err_msg=key)
 
 
-@pytest.mark.parametrize("name", ["masked", "distilbert_masked", "electra_discriminator"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "distilbert_masked",
+        *(
+            pytest.param(name, marks=pytest.mark.extra_large)
+            for name in ("masked", "electra_discriminator")
+        ),
+    ],
+)
 def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypatch, capsys):
     """The encoder is from one directory, and the tokenizer from another.
 
@@ -238,7 +247,16 @@ def test_gradients_equal_those_of_transformers(folder, expected_arrays, name):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-5, err_msg=key)
 
 
-@pytest.mark.parametrize("name", ["distilbert_masked", "electra_base", "electra_discriminator"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "electra_discriminator",
+        *(
+            pytest.param(name, marks=pytest.mark.extra_large)
+            for name in ("distilbert_masked", "electra_base")
+        ),
+    ],
+)
 def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
     """The embedding is the mean of the tokens' outputs; the pooled output cannot be requested."""
     monkeypatch.chdir(folder)

@@ -14,7 +14,7 @@ def test_all_modules_but_scripts_are_compiled():
     assert others.isdisjoint(names)
 
 
-@pytest.mark.large
+@pytest.mark.extra_large
 def test_warm_up_is_silent_and_stores_compiled_functions(tmp_path):
     done = scripts.run_python(
         "-m", "run.demo.warm_up", folder=tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "numba")

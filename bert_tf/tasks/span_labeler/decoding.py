@@ -1,8 +1,8 @@
 """Spans from the start and end scores of windows, in NumPy.
 
-The rules are those of the original's `write_predictions`. Scores are added in the precision of the
-input. Equal scores keep the original's order. The graph of `bert_tf.tasks.span_labeler.graph`
-computes the same.
+The rules are the same as in the original's `write_predictions`. Scores are added in the precision
+of the input. Equal scores keep the original's order. The graph of
+`bert_tf.tasks.span_labeler.graph` computes the same.
 
 Shape legend: S sequence, SP spans, CT tokens of contexts.
 """
@@ -132,6 +132,6 @@ def _select_in_window(positions, window):
 def rank(scores, count=None):
     """Returns the positions of the `count` largest of float [SP], descending.
 
-    Of equal values, the first comes first.
+    Equal values keep their order.
     """
     return np.argsort(-scores, kind="stable")[:count]

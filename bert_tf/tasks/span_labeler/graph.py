@@ -220,7 +220,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
         - 1
         - windows.lengths[:, tf.newaxis]
     )
-    # From here on, the positions are within the window.
+    # The positions below are within the window.
     starts = starts - begin
     ends = ends - begin
     begins = show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())

@@ -1,4 +1,4 @@
-"""What the sampling reads, and the arrays that it fills."""
+"""The input of the sampling, and the arrays that it fills."""
 
 from typing import NamedTuple
 

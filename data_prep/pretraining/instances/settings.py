@@ -118,9 +118,9 @@ class RecordSettings(Settings):
     masking: str = setting(
         "static",
         "static: records contain their masks, as in the original BERT. dynamic: records contain "
-        "only sequences, and training samples new masks in each epoch; set dynamic `masking`, "
-        "`max_predictions_per_seq`, `masked_lm_prob`, `do_whole_word_mask`, `mask_fraction`, and "
-        "`random_fraction` for training.",
+        "only sequences, and training samples new masks in each epoch: for training, also set "
+        "`masking` to dynamic, and `max_predictions_per_seq`, `masked_lm_prob`, "
+        "`do_whole_word_mask`, `mask_fraction`, and `random_fraction`.",
         choices=MASKINGS,
         rules=[NotWith(NO_MASKS)],
     )
@@ -188,8 +188,8 @@ class InstanceSettings(RecordSettings):
 
     dupe_factor: int | None = setting(
         None,
-        "Number of times to use each document, each time with other pairs and masks. Defaults to "
-        "10, or to 1 if records contain no masks.",
+        "Number of times to use each document, with different pairs and masks each time. Defaults "
+        "to 10, or to 1 if records contain no masks.",
         min_value=1,
     )
     short_seq_prob: float = setting(

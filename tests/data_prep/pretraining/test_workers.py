@@ -13,7 +13,7 @@ from tests import scripts
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE, contents
 from tests.data_prep.worker_processes import wait_until_dead
 
-pytestmark = pytest.mark.large
+pytestmark = pytest.mark.extra_large
 
 SCRIPT = "data_prep.create_pretraining_data"
 
@@ -52,7 +52,6 @@ def find_children(process):
         return []
 
 
-@pytest.mark.extra_large
 def test_a_run_that_is_killed_resumes_and_creates_the_same_bytes(tmp_path):
     random_state = random.Random(11)
     text = tmp_path / "text.txt"

@@ -150,7 +150,7 @@ def test_a_killed_run_leaves_no_output_and_can_be_repeated(tmp_path, write):
 
 @pytest.mark.parametrize("language", ["EN", "e", "english", "en_US", "en-", "", "한"])
 def test_invalid_languages(language):
-    with rejects("language", "lowercase code of Wikipedia", "such as en", value=language):
+    with rejects("language", "lowercase Wikipedia code", "such as en", value=language):
         SentenceSettings(language=language)
 
 

@@ -133,6 +133,7 @@ def test_relations_are_printed_as_a_table(shifting, flags, tmp_path, capsys):
         assert row.index(cases, 10) + len(cases) == header.index("cases") + len("cases")
 
 
+@pytest.mark.extra_large
 def test_a_remote_directory(shifting, flags, analysis):
     folder = f"{remote_folders.new_folder()}/out"
     analyze(shifting, folder, **flags)

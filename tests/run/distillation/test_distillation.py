@@ -52,10 +52,10 @@ def assert_losses_add_up(log, label_weight=0.5):
 @pytest.mark.parametrize(
     ("name", "flags", "stores"),
     [
-        ("tagger", {}, False),
+        pytest.param("tagger", {}, False, marks=pytest.mark.extra_large),
         ("squad", {}, True),
         ("sst", {"lora_rank": 2}, False),
-        (
+        pytest.param(
             "swag",
             {
                 "keep_answers": False,
@@ -64,6 +64,7 @@ def assert_losses_add_up(log, label_weight=0.5):
                 "label_weight": 0,
             },
             False,
+            marks=pytest.mark.extra_large,
         ),
     ],
 )

@@ -11,6 +11,8 @@ pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]
 
 EVALUATE = "run.evaluate_models"
 EXPORT = "run.export_saved_model"
+LITERT = {"format": "litert", "lengths": "12,20", "batch_sizes": "8"}
+LITERT_FILE = "served/model_float32.tflite"
 DATA = {
     "topics": {"data_dir": "own"},
     "stars": {"data_dir": "own"},
@@ -24,16 +26,12 @@ DATA = {
 @pytest.mark.parametrize(
     ("name", "export", "flags"),
     [
-        *((name, "served", {}) for name in ("stars", "topics", "squad")),
-        ("sst", "served", {"static_length": True}),
-        *(
-            (
-                name,
-                "served/model_float32.tflite",
-                {"format": "litert", "lengths": "12,20", "batch_sizes": "8"},
-            )
-            for name in ("swag", "tagger")
-        ),
+        ("squad", "served", {}),
+        ("swag", LITERT_FILE, LITERT),
+        pytest.param("stars", "served", {}, marks=pytest.mark.extra_large),
+        pytest.param("topics", "served", {}, marks=pytest.mark.extra_large),
+        pytest.param("sst", "served", {"static_length": True}, marks=pytest.mark.extra_large),
+        pytest.param("tagger", LITERT_FILE, LITERT, marks=pytest.mark.extra_large),
     ],
 )
 def test_an_export_has_the_scores_of_its_checkpoint(tmp_path, name, export, flags, capsys):

@@ -270,6 +270,7 @@ def test_the_terminal_prints_the_same_for_a_checkpoint_and_its_export(served, na
     assert lines[-1] == "  the question or the context exceeds 29 tokens and was truncated"
 
 
+@pytest.mark.extra_large
 def test_pairs(tmp_path, monkeypatch, capsys):
     """run.fill_mask and run.predict give the same for all formats.
 

@@ -41,7 +41,10 @@ def prune(name, output_dir, **flags):
     return json.loads((output_dir / "pruning.json").read_text())
 
 
-@pytest.mark.parametrize("name", ["tagger", "squad", "swag"])
+@pytest.mark.parametrize(
+    "name",
+    ["tagger", *(pytest.param(name, marks=pytest.mark.extra_large) for name in ("squad", "swag"))],
+)
 def test_each_task(tmp_path, name, capsys):
     report = prune(name, tmp_path, train_batch_size=2, keep_heads=0.5, keep_neurons=0.25)
     has_bar = not os.environ.get("TQDM_DISABLE")

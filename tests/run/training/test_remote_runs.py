@@ -7,7 +7,7 @@ from tests import remote_folders
 from tests.remote_folders import put
 from tests.run.training.toy_loop import batches, evaluate_by_step, start, train
 
-pytestmark = pytest.mark.large
+pytestmark = pytest.mark.extra_large
 
 
 def test_a_killed_run_resumes_with_its_log_and_without_temporary_files(tmp_path):

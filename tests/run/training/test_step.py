@@ -157,7 +157,7 @@ def test_the_logged_norm_is_unscaled_and_of_steps_that_are_not_skipped(one_devic
 
 @pytest.mark.large
 @pytest.mark.parametrize("kind", reference_training.KINDS)
-@pytest.mark.parametrize("accumulate_steps", [1, 2])
+@pytest.mark.parametrize("accumulate_steps", [pytest.param(1, marks=pytest.mark.extra_large), 2])
 def test_the_logged_norm_is_that_of_tensorflow(kind, accumulate_steps, two_replicas):
     """tf.linalg.global_norm of the gradients of the entire first batch, on one device."""
     model = reference_training.make_model(kind)
