@@ -36,7 +36,7 @@ def is_model_file(directory):
     return directory.name is not None and directory.path.endswith(FILE_SUFFIXES)
 
 
-def list_files(path):
+def list_model_paths(path):
     """Returns the paths of the files of a model in a file: OpenVINO's weights have their own."""
     if not path.endswith(openvino.SUFFIX):
         return [path]
