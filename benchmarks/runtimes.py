@@ -21,6 +21,8 @@ from run.training import strategies
 
 TYPES = ("float32", "bfloat16", "int8")
 OUR_MODULE = "benchmarks.peers.own_export"
+# Examples for static ranges.
+TEXTS = os.path.join(os.path.dirname(measurements.VOCAB_FILE), "lines.txt")
 HUGGING_FACE = ("torch", "transformers")
 
 
@@ -78,6 +80,12 @@ EXPORTS = (
             "bfloat16": {"mixed_precision": "bfloat16"},
             "int8": {"weights": "int8"},
         },
+    ),
+    Export(
+        "OpenVINO model with static ranges",
+        "openvino",
+        ("openvino", "nncf"),
+        {"int8": {"weights": "int8", "calibration_file": TEXTS}},
     ),
     # Only the multiplications with weights are in int8.
     Export(

@@ -76,6 +76,7 @@ LATE_IMPORTS = {
         "bert_tf.techniques.int8",
         "openvino",
     },
+    "bert_tf.serving.openvino_ranges": {"nncf"},
     "data_prep.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.tables.objects": {"pyarrow"},  # An optional package.

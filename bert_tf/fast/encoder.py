@@ -10,8 +10,14 @@ from bert_tf.fast.compiled import TOKENS_MULTIPLE, CompiledLayer
 from bert_tf.fast.context import FastContext
 from bert_tf.fast.dropout import BitDropout
 from bert_tf.fast.einsum import EinsumLayer
-from bert_tf.fast.layers import FastEmbeddings, FastLayer, FastMaskedLMHead, LiteRTLayer
-from bert_tf.fast.layout import Layout, SequenceLayout, UnpaddedLayout
+from bert_tf.fast.layers import (
+    FastEmbeddings,
+    FastLayer,
+    FastMaskedLMHead,
+    LiteRTLayer,
+    OpenVINOLayer,
+)
+from bert_tf.fast.layout import InferenceLayout, Layout, SequenceLayout, UnpaddedLayout
 from bert_tf.saved_objects import register, set_untracked
 
 LAYERS = {
@@ -19,6 +25,7 @@ LAYERS = {
     "compiled": CompiledLayer,
     "einsum": EinsumLayer,
     "litert": LiteRTLayer,
+    "openvino": OpenVINOLayer,
 }
 
 
@@ -33,6 +40,7 @@ class Fast:
           gradient, which is faster on a CPU; see bert_tf.fast.compiled.
         einsum: As XLA compiles it best for TPUs and GPUs; slower on a CPU.
         litert: For conversion to LiteRT.
+        openvino: For conversion to OpenVINO.
       remove_padding: Compute layers only on non-padding tokens. Outputs at tokens stay the same,
         those at padding become zero, except some after training with "compiled". Shapes then depend
         on the batch's values: not for TPUs or XLA. Only for the layers "matrix" and "compiled".
@@ -58,7 +66,7 @@ class Fast:
     def __post_init__(self):
         if self.layer not in LAYERS:
             raise InputError(f"must be one of {', '.join(LAYERS)}", "layer", self.layer)
-        if self.remove_padding and self.layer in ("einsum", "litert"):
+        if self.remove_padding and self.layer in ("einsum", "litert", "openvino"):
             raise InputError(
                 f"cannot be combined with `layer`={self.layer}, whose shapes are static; choose "
                 '"matrix" or "compiled"',
@@ -166,6 +174,8 @@ class FastEncoder(BertEncoder):
         """Creates the Layout of a batch."""
         if self.fast.layer == "einsum":
             return SequenceLayout(input_mask)
+        if self.fast.layer == "openvino":
+            return InferenceLayout(input_mask)
         if not self.fast.remove_padding:
             return Layout(input_mask)
         is_compiled = training and self.fast.layer == "compiled"

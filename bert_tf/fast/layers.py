@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from bert_tf.fast.layout import gather_rows
 from bert_tf.layers import Embeddings, EncoderLayer, MaskedLMHead, SelfAttention
+from bert_tf.layers.basic import ACTIVATIONS, LAYER_NORM_EPSILON
 
 
 class FastEmbeddings(Embeddings):
@@ -178,6 +179,59 @@ class LiteRTLayer(FastLayer):
     """A FastLayer in operations that suit LiteRT, for batches of a fixed shape."""
 
     attention_class = LiteRTAttention
+
+
+class OpenVINOAttention(FastAttention):
+    """A FastAttention of [B, S, H] in operations that suit OpenVINO.
+
+    Query, key, and value come from three products: OpenVINO would copy the parts of one product.
+    """
+
+    def project_to_heads(self, x, context):
+        """Projects x [B, S, H] to query, key, and value, [B, N, S, D] each."""
+        layout = context.layout
+        shape = [layout.batch_size, layout.sequence_length, self.num_heads, self.head_width]
+        kernels = tf.split(self.qkv.kernel, 3, axis=1)
+        biases = tf.split(self.qkv.bias, 3)
+        return [
+            tf.transpose(tf.reshape(tf.matmul(x, kernel) + bias, shape), [0, 2, 1, 3])
+            for kernel, bias in zip(kernels, biases, strict=True)
+        ]
+
+
+class OpenVINOLayer(FastLayer):
+    """A FastLayer of [B, S, H] in operations that suit OpenVINO, without hooks and training.
+
+    OpenVINO computes the int8 inputs of a product together with the operation before it only if
+    this has three axes.
+    """
+
+    attention_class = OpenVINOAttention
+
+    def attend(self, x, context):
+        """Computes multi-head self-attention; see EncoderLayer."""
+        heads, maps = self.attention.call(x, context)
+        return _project(heads, self.attention_output), maps
+
+    def feed_forward(self, x, context):
+        """Applies the feed-forward network to x; see EncoderLayer."""
+        del context
+        return _project(_project(x, self.intermediate), self.output_projection)
+
+    def add_and_normalize(self, y, x, norm, drop):
+        """Returns norm(y + x), in operations that OpenVINO fuses; it rejects scalar axes."""
+        del drop
+        x = y + x
+        centered = x - tf.reduce_mean(x, axis=[-1], keepdims=True)
+        variance = tf.reduce_mean(tf.square(centered), axis=[-1], keepdims=True)
+        return centered / tf.sqrt(variance + LAYER_NORM_EPSILON) * norm.gamma + norm.beta
+
+
+def _project(x, projection):
+    """Returns the output of a Projection for x [B, S, ...], by one operation MatMul."""
+    y = tf.matmul(x, projection.kernel) + projection.bias
+    activate = ACTIVATIONS[projection.activation]
+    return activate(y) if activate else y
 
 
 class FastMaskedLMHead(MaskedLMHead):

@@ -118,6 +118,14 @@ class SequenceLayout(Layout):
         return flatten(take(x, at))
 
 
+class InferenceLayout(SequenceLayout):
+    """A SequenceLayout without gradients."""
+
+    def take(self, x, at):
+        """Selects the positions `at`, int32 [B, P], of x [B, S, F], and returns [B * P, F]."""
+        return Layout.take(self, x, at)
+
+
 class UnpaddedLayout(Layout):
     """A layout of the non-padding tokens, where a mask is positive.
 

@@ -36,6 +36,13 @@ def is_model_file(directory):
     return directory.name is not None and directory.path.endswith(FILE_SUFFIXES)
 
 
+def list_model_paths(path):
+    """Returns the paths of the files of a model in a file: OpenVINO's weights have their own."""
+    if not path.endswith(openvino.SUFFIX):
+        return [path]
+    return [path, path.removesuffix(openvino.SUFFIX) + openvino.WEIGHTS_SUFFIX]
+
+
 def find_latest_version(folder, argument="model"):
     """Returns the directory that contains a saved_model.pb.
 

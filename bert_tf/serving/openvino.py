@@ -10,7 +10,7 @@ the model is in the .xml file.
 With int8 weights, kernels and word embeddings have the values of the int8 LiteRT file. OpenVINO
 quantizes the other operand of a multiplication at run time, in groups of a row, each over its own
 symmetric range. The multiplication runs in int8 on CPUs with instructions for it, and in float32 on
-others.
+others. With examples of texts, the ranges are fixed (`openvino_ranges`).
 """
 
 import math
@@ -23,6 +23,7 @@ import numpy as np
 from bert_tf import files, processor
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
+from bert_tf.serving import openvino_ranges
 from bert_tf.serving.description import ModelDescription
 from bert_tf.serving.plain_model import PlainModel, RowBatches, check_can_be_plain
 
@@ -38,31 +39,47 @@ INSTALL = "pip install 'bert-tf[openvino]'"
 MIN_GROUP_SIZE = 32
 
 
-def write(servable, path, weights="float32", precision="float32"):
+def write(servable, path, weights="float32", precision="float32", texts=None):
     """Writes a Servable, whose encoder does not remove padding, as an OpenVINO model.
 
     Args:
-      servable: Servable.
+      servable: Servable. The model is fastest if the FastEncoder has the layer "openvino".
       path: str. Path of the .xml file; the weights are next to it.
       weights: str. Storage type, float32, float16, or int8. float16 does not change the type of
         computations.
       precision: str. Type of the computations, float32 or bfloat16. With bfloat16, OpenVINO also
         computes normalization and softmax in it, where the CPU has instructions for it.
+      texts: Dict of input name -> list of texts, for static ranges of int8; see
+        LoadedModel.predict. None for ranges that are computed at run time.
+
+    Returns:
+      Dict of output name -> float with `texts`: maximum absolute difference from the float32 model
+      on them. None without them.
 
     Raises:
-      InputError: If openvino is not installed, or if the model reads windows of long texts.
+      InputError: If openvino or nncf is not installed, or if the model reads windows of long texts.
     """
     from bert_tf.serving import saved_model
 
     check_can_be_plain(servable, "OpenVINO")
     openvino = _import("`format`=openvino")
+    nncf = openvino_ranges.import_nncf() if texts else None
+    from openvino import passes
+
+    described = ModelDescription.from_servable(servable)
+    differences = None
     with tempfile.TemporaryDirectory() as folder:
         source, _ = saved_model.save(servable, folder, signatures=saved_model.IDS_ONLY)
         # Not openvino.convert_model, which took minutes on a machine without internet.
         model = openvino.Core().read_model(source)
-        model.set_rt_info(ModelDescription.from_servable(servable).to_json(), DESCRIPTION)
+        manager = passes.Manager()
+        manager.register_pass(passes.ConstantFolding())  # Parts of kernels.
+        manager.run_passes(model)
+        if texts:
+            model, differences = _set_ranges(openvino, nncf, model, described, texts)
+        model.set_rt_info(described.to_json(), DESCRIPTION)
         model.set_rt_info(PRECISIONS[precision], PRECISION)
-        if weights == "int8":
+        if weights == "int8" and not texts:
             num_inputs = _quantize_matrices(openvino, model)
             size = _choose_group_size(num_inputs, servable.config.hidden_size)
             model.set_rt_info(size, GROUP_SIZE)
@@ -74,6 +91,7 @@ def write(servable, path, weights="float32", precision="float32"):
                 new_file(path.removesuffix(SUFFIX) + suffix, "wb") as file,
             ):
                 shutil.copyfileobj(part, file)
+    return differences
 
 
 def open_model(path, num_threads=None):
@@ -92,30 +110,46 @@ def open_model(path, num_threads=None):
     weights = path.removesuffix(SUFFIX) + WEIGHTS_SUFFIX
     if not files.at(weights).is_file():
         raise InputError(f"{path}: its weights, {weights}, do not exist; copy them too")
-    options = {
-        "INFERENCE_NUM_THREADS": num_threads or processor.count_cores(),
-        "PERFORMANCE_HINT": "LATENCY",
-    }
     try:
         model = openvino.Core().read_model(path, weights)
         text = model.get_rt_info(DESCRIPTION).value if model.has_rt_info(DESCRIPTION) else None
         is_set = model.has_rt_info(PRECISION)
         precision = model.get_rt_info(PRECISION).value if is_set else PRECISIONS["float32"]
-        options["INFERENCE_PRECISION_HINT"] = precision
-        compiled = openvino.Core().compile_model(model, "CPU", options)
+        compute = _compile(openvino, model, precision, num_threads)
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise InputError(
             f"{path}: is not an OpenVINO model, or is corrupted: {reason:.120}"
         ) from error
     described = ModelDescription.from_json(text, path)
+    return PlainModel(described, RowBatches(compute, described.task.max_seq_length))
+
+
+def _compile(openvino, model, precision, num_threads=None):
+    """Returns the function of features that RowBatches call, for an openvino.Model."""
+    options = {
+        "INFERENCE_NUM_THREADS": num_threads or processor.count_cores(),
+        "INFERENCE_PRECISION_HINT": precision,
+        "PERFORMANCE_HINT": "LATENCY",
+    }
+    compiled = openvino.Core().compile_model(model, "CPU", options)
     names = [output.get_any_name() for output in compiled.outputs]
 
     def compute(features):
         outputs = compiled(features)
         return {name: outputs[number] for number, name in enumerate(names)}
 
-    return PlainModel(described, RowBatches(compute, described.task.max_seq_length))
+    return compute
+
+
+def _set_ranges(openvino, nncf, model, described, texts):
+    """Returns an int8 openvino.Model with static ranges, and the differences of `write`."""
+    precision = PRECISIONS["float32"]
+    compute = _compile(openvino, model, precision)
+    rows = openvino_ranges.list_rows(compute, described, texts)
+    quantized = openvino_ranges.set_static_ranges(nncf, model, rows, MIN_GROUP_SIZE)
+    computes = (compute, _compile(openvino, quantized, precision))
+    return quantized, openvino_ranges.find_largest_differences(computes, described, rows)
 
 
 def _quantize_matrices(openvino, model):

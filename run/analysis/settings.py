@@ -14,8 +14,8 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
 from run.finetuning.settings import EvaluationDataSettings, FineTunedSettings
+from run.inference.request_settings import RequestFormatSettings
 from run.inference.served_models import ServingSettings
-from run.inference.settings import RequestFormatSettings
 
 FORMATS = ("html", "npz")
 

@@ -164,7 +164,7 @@ def _open_export(path, others):
     size = (
         sum(files.at(each).size() for each in entry.files_below())
         if entry.is_dir()
-        else entry.size()
+        else sum(files.at(each).size() for each in exports.list_model_paths(path))
     )
     return EvaluatedModel(path, others[-1].fine_tuned, size, answer)
 

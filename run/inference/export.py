@@ -1,14 +1,26 @@
 """Export of a trained model that accepts raw text, with a summary of the result."""
 
 import os
+import random
 
 import tensorflow as tf
 
 from bert_tf import files, notes
+from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
 from bert_tf.files import new_file
-from bert_tf.serving import checkpoint, litert, mediapipe, onnx, openvino, saved_model
+from bert_tf.serving import (
+    checkpoint,
+    litert,
+    mediapipe,
+    onnx,
+    openvino,
+    openvino_ranges,
+    saved_model,
+)
+from bert_tf.tasks import KINDS
 from bert_tf.tasks.kind import add_article
+from run.inference import request_files
 from run.training import strategies
 from run.training.settings import DTYPE_POLICIES
 
@@ -80,11 +92,11 @@ def export_litert(settings):
         file.write(content)
     with files.at(path).local_copy() as local:
         differences = litert.largest_differences(servable, local)
-    listed = ", ".join(f"{value:.1e} ({name})" for name, value in differences.items())
     print(
         f"{path}: LiteRT model of {add_article(servable.kind)} with {settings.weights} weights, "
         f"{len(content) / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to "
-        f"{servable.max_seq_length} tokens; largest difference from the original model: {listed}"
+        f"{servable.max_seq_length} tokens; largest difference from the original model: "
+        f"{list_differences(differences)}"
     )
     if settings.metadata:
         texts = mediapipe.describe_differences(servable.metadata, servable.tokenizer.added_tokens)
@@ -92,10 +104,18 @@ def export_litert(settings):
 
 
 def export_graph(settings):
-    """Writes the ONNX or the OpenVINO model; prints its size, and the command to use it."""
+    """Writes the ONNX or the OpenVINO model; prints its size and, after a calibration, the error.
+
+    Raises InputError if the file of texts for a calibration is empty or invalid.
+    """
+    texts = sample_texts(settings)
     notes.write_line(f"converting to {settings.format}")
-    servable = checkpoint.load_servable(**settings.servable_options, remove_padding=False)
+    layer = "openvino" if settings.format == "openvino" else "matrix"
+    servable = checkpoint.load_servable(
+        **settings.servable_options, layer=layer, remove_padding=False
+    )
     files.at(settings.export_dir).make_dirs()
+    note = ""
     if settings.format == "onnx":
         path = os.path.join(settings.export_dir, f"model{onnx.SUFFIX}")
         onnx.write(servable, path)
@@ -103,13 +123,54 @@ def export_graph(settings):
     else:
         path = os.path.join(settings.export_dir, f"model{openvino.SUFFIX}")
         strategies.warn_about_slow_precision(settings.compute.mixed_precision, "CPU")
-        openvino.write(servable, path, settings.weights, settings.compute.mixed_precision)
+        differences = openvino.write(
+            servable, path, settings.weights, settings.compute.mixed_precision, texts
+        )
+        if differences:
+            note = f"; largest difference from the original model: {list_differences(differences)}"
         size = files.at(path.removesuffix(openvino.SUFFIX) + openvino.WEIGHTS_SUFFIX).size()
     print(
         f"{path}: {settings.format} model of {add_article(servable.kind)} with {settings.weights} "
         f"weights, {size / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to "
-        f"{servable.max_seq_length} tokens"
+        f"{servable.max_seq_length} tokens{note}"
     )
+
+
+def sample_texts(settings):
+    """Reads the texts of a calibration.
+
+    They are a random sample of the rows, the same in each run, because files can be sorted.
+
+    Returns:
+      Dict of input name -> list of texts; None without a file.
+
+    Raises:
+      InputError: If the file is empty; see also request_files.read.
+    """
+    path = settings.calibration.calibration_file
+    if path is None:
+        return None
+    task = settings.served_task
+    inputs = tuple(KINDS[task.kind].inputs(task.pairs))
+    generator = random.Random(0)
+    sample = []
+    for number, request in enumerate(
+        request_files.read(path, inputs, settings.calibration.options)
+    ):
+        if number < openvino_ranges.MAX_EXAMPLES:
+            sample.append(request.inputs)
+            continue
+        index = generator.randint(0, number)
+        if index < len(sample):
+            sample[index] = request.inputs
+    if not sample:
+        raise InputError("contains no rows", "calibration_file", path)
+    return {name: [texts[name] for texts in sample] for name in inputs}
+
+
+def list_differences(differences):
+    """Returns a dict of output name -> largest difference as a text."""
+    return ", ".join(f"{value:.1e} ({name})" for name, value in differences.items())
 
 
 def convert_with_weights(settings, weights):

@@ -19,9 +19,9 @@ from bert_tf.files import read_bytes
 from bert_tf.serving import buckets, mediapipe
 from bert_tf.tasks import MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm.task import MASK
-from data_prep.tables import dialects
 from data_prep.tasks.span_labeler import QuestionSettings
 from run.inference import request_files
+from run.inference.request_settings import CalibrationSettings, RequestSettings
 from run.inference.served_models import (
     KIND_NAMES,
     AnyModelSettings,
@@ -40,48 +40,6 @@ LITERT = any_of("with_litert", equals("format", "litert"))  # Condition: a LiteR
 ONE_GRAPH = "MediaPipe's file has one graph, for one text of `max_seq_length` tokens"
 OTHER_OUTPUTS = (".parquet", ".xlsx", ".gz")  # Ends of the names of files that are not written.
 COMPUTE_TYPES = ("float32", "bfloat16")
-
-
-@dataclasses.dataclass(frozen=True)
-class RequestFormatSettings(Settings):
-    """Columns of a file of texts."""
-
-    outer_settings: ClassVar = ("input_file",)
-
-    columns: tuple[str, ...] = setting(
-        (),
-        "Columns of the table, or keys of the objects, for the inputs of the model in order: "
-        "text; text_a, text_b; question, context; or text_a and one column per choice. Defaults "
-        "to the names of the inputs, or to common names. For a table without a header: the names "
-        "of all its columns.",
-        rules=[Needs("input_file")],
-    )
-    table_dialect: str = setting(
-        dialects.AUTO,
-        "Delimiter of a table, and whether its fields can be quoted. auto: find it from the header "
-        "and the first rows.",
-        choices=(dialects.AUTO, *dialects.DIALECTS),
-        rules=[Needs("input_file")],
-        rare=True,
-    )
-
-    @property
-    def options(self):
-        """The request_files.RequestOptions."""
-        return request_files.RequestOptions(self.columns, dialect=self.table_dialect)
-
-
-@dataclasses.dataclass(frozen=True)
-class RequestSettings(RequestFormatSettings):
-    """File of texts."""
-
-    input_file: str | None = setting(
-        None,
-        f"Input file: {request_files.FORMATS}. Required.",
-        rules=[Required()],
-        role=roles.INPUT_FILE,
-    )
-    batch_size: int = setting(32, "Batch size in rows.", min_value=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,6 +202,7 @@ class ExportSettings(CheckpointSettings):
         rules=[Needs(equals("format", "litert"))],
     )
     compute: ComputeTypeSettings = dataclasses.field(default_factory=ComputeTypeSettings)
+    calibration: CalibrationSettings = dataclasses.field(default_factory=CalibrationSettings)
 
     def check(self):
         """See Settings."""

@@ -144,8 +144,15 @@ CASES = {
                 ("OpenVINO model", "float32", "SavedModel with frozen weights"),
                 ("OpenVINO model", "bfloat16", "SavedModel"),
                 ("OpenVINO model", "bfloat16", "SavedModel with frozen weights"),
+                ("OpenVINO model with static ranges", "int8", "OpenVINO model"),
                 ("OpenVINO model with bfloat16", "int8", "OpenVINO model"),
+                (
+                    "OpenVINO model with bfloat16",
+                    "int8",
+                    "OpenVINO model with static ranges",
+                ),
                 ("LiteRT", "int8", "OpenVINO model"),
+                ("LiteRT", "int8", "OpenVINO model with static ranges"),
                 ("LiteRT", "int8", "OpenVINO model with bfloat16"),
             )
             for shape in ("2 x 7", "1 x 9")

@@ -290,7 +290,9 @@ def test_softmax_and_its_gradient(dtype, tolerance):
         (
             {"layer": "unpadded"},
             Message(
-                "layer", "must be one of matrix", "compiled", "einsum", "litert", value="unpadded"
+                "layer",
+                *("must be one of matrix", "compiled", "einsum", "litert", "openvino"),
+                value="unpadded",
             ),
         ),
         (
@@ -299,6 +301,10 @@ def test_softmax_and_its_gradient(dtype, tolerance):
         ),
         (
             {"layer": "litert", "remove_padding": True},
+            Message("remove_padding", "cannot be combined", value=True),
+        ),
+        (
+            {"layer": "openvino", "remove_padding": True},
             Message("remove_padding", "cannot be combined", value=True),
         ),
     ],

@@ -119,7 +119,8 @@ def export_models(servables, folder):
             print(f"without {packages[-1]}, which is not installed")
             continue
         for kind in WITHOUT_WINDOWS:
-            servable = make_servable(kind, tokenizer, remove_padding=False)
+            layer = "openvino" if module is openvino else "matrix"
+            servable = make_servable(kind, tokenizer, layer, remove_padding=False)
             path = str(folder / f"{kind}{module.SUFFIX}")
             module.write(servable, path)
             paths[f"{kind} as {packages[-1]}"] = (kind, path)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.features import FEATURES
-from bert_tf.serving import litert, onnx, openvino, saved_model
+from bert_tf.serving import litert, onnx, openvino, openvino_ranges, saved_model
 from bert_tf.serving.description import ModelDescription
 from bert_tf.serving.loading import open_export
 from bert_tf.serving.plain_model import list_batches
@@ -184,6 +184,14 @@ def test_openvino_opens_litert_files(toy_tokenizer, name, tmp_path, features):
             assert_near(value, expected[name])
 
 
+@pytest.fixture(scope="module")
+def openvino_servables(toy_tokenizer):
+    return {
+        name: make_servable(name, toy_tokenizer, "openvino", remove_padding=False)
+        for name in REQUESTS
+    }
+
+
 FORMATS = {  # Module, and the packages that it requires.
     "onnx": (onnx, ("tf2onnx", "onnxruntime")),
     "openvino": (openvino, ("openvino",)),
@@ -202,9 +210,14 @@ def write_file(name, servable, folder):
 
 @pytest.mark.parametrize("kind", REQUESTS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_file_answers_texts_as_the_servable(servables, name, kind, tmp_path):
+def test_a_file_answers_texts_as_the_servable(servables, openvino_servables, name, kind, tmp_path):
     """Also texts that are not UTF-8, and none, and texts of different lengths at once."""
     servable = servables[kind]
+    if name == "openvino":
+        assert_same_responses(
+            respond(openvino_servables[kind], REQUESTS[kind]), respond(servable, REQUESTS[kind])
+        )
+        servable = openvino_servables[kind]
     model = open_export(write_file(name, servable, tmp_path))
     unusual = [b"the \xff\xfe dog \xe2\x82", b"", "the\u202fd\u00f3g\tand \u00c9".encode()]
     unusual = {
@@ -233,7 +246,7 @@ def test_a_file_requires_only_its_runtime(servables, name, tmp_path):
     assert done.stdout == f"{expected}\n"
 
 
-def test_bfloat16_in_openvino(servables, tmp_path, monkeypatch):
+def test_bfloat16_in_openvino(openvino_servables, tmp_path, monkeypatch):
     runtime = pytest.importorskip("openvino")
     hints = []
     compile_model = runtime.Core.compile_model
@@ -246,7 +259,7 @@ def test_bfloat16_in_openvino(servables, tmp_path, monkeypatch):
     outputs = {}
     for precision in ("float32", "bfloat16"):
         path = str(tmp_path / f"{precision}.xml")
-        openvino.write(servables["classifier"], path, precision=precision)
+        openvino.write(openvino_servables["classifier"], path, precision=precision)
         outputs[precision] = open_export(path)(**REQUESTS["classifier"])["probabilities"]
     assert hints == ["f32", "bf16"]
     np.testing.assert_allclose(outputs["bfloat16"], outputs["float32"], rtol=0, atol=0.05)
@@ -260,7 +273,7 @@ def make_wide_servable(tokenizer, round_weights=False):
     config = dataclasses.replace(
         CONFIG, hidden_size=48, intermediate_size=144, initializer_range=0.2
     )
-    model = models.BertClassifier(make_encoder(config, remove_padding=False), 3)
+    model = models.BertClassifier(make_encoder(config, layer="openvino"), 3)
     if round_weights:
         kernels = [weight for weight in model.weights if "kernel" in weight.name]
         for weight in [*kernels, model.encoder.embeddings.word_embeddings]:
@@ -301,21 +314,90 @@ def test_int8_in_openvino(toy_tokenizer, tmp_path):
     np.testing.assert_allclose(found, respond(servable, request)["probabilities"], atol=0.05)
 
 
-@pytest.mark.parametrize("kind", REQUESTS)
-def test_all_kinds_in_int8(kind, toy_tokenizer, tmp_path, monkeypatch):
-    """A second export replaces the first one."""
-    pytest.importorskip("openvino")
+@pytest.fixture
+def wide_models(monkeypatch):
+    """Toy models whose matrices are large enough for int8."""
     wide = dataclasses.replace(CONFIG, hidden_size=48, intermediate_size=144, initializer_range=0.1)
     monkeypatch.setattr(toy_servables, "CONFIG", wide)
-    servable = make_servable(kind, toy_tokenizer, remove_padding=False)
-    path = str(tmp_path / "model.xml")
-    openvino.write(servable, path)
-    openvino.write(servable, path, weights="int8")
-    found = open_export(path)(**REQUESTS[kind])
-    expected = respond(servable, REQUESTS[kind])
+
+
+def assert_similar_responses(path, servable, request):
+    """Asserts that the floats of two responses differ by at most 0.05."""
+    found = open_export(path)(**request)
+    expected = respond(servable, request)
     floats = [name for name, value in expected.items() if value.dtype.kind == "f"]
     for name in set(floats) - {"sequence_output"}:
         np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=0.05, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_all_kinds_in_int8(kind, toy_tokenizer, tmp_path, wide_models):
+    """A second export replaces the first one."""
+    pytest.importorskip("openvino")
+    servable = make_servable(kind, toy_tokenizer, "openvino", remove_padding=False)
+    path = str(tmp_path / "model.xml")
+    openvino.write(servable, path)
+    assert openvino.write(servable, path, weights="int8") is None
+    assert_similar_responses(path, servable, REQUESTS[kind])
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_all_kinds_with_static_ranges(kind, toy_tokenizer, tmp_path, wide_models):
+    runtime = pytest.importorskip("openvino")
+    pytest.importorskip("nncf")
+    servable = make_servable(kind, toy_tokenizer, "openvino", remove_padding=False)
+    path = str(tmp_path / "model.xml")
+    request = REQUESTS[kind]
+    differences = openvino.write(servable, path, weights="int8", texts=request)
+    assert differences
+    assert all(0 < value < 0.1 for value in differences.values())
+    assert_similar_responses(path, servable, request)
+    model = runtime.Core().read_model(path)
+    operations = [node.get_type_name() for node in model.get_ops()]
+    assert operations.count("FakeQuantize") >= 6 * CONFIG.num_hidden_layers
+    products = [node for node in model.get_ops() if node.get_type_name() == "MatMul"]
+    kernels = [node.input_value(1).get_node() for node in products]
+    floats = [list(node.shape) for node in kernels if node.get_type_name() == "Constant"]
+    assert floats == [[2, 48]]  # That of the token types.
+
+
+def test_static_ranges_are_deterministic(toy_tokenizer, tmp_path, wide_models):
+    pytest.importorskip("openvino")
+    pytest.importorskip("nncf")
+    servable = make_servable("classifier", toy_tokenizer, "openvino", remove_padding=False)
+    contents = []
+    for name in ("first", "second"):
+        path = tmp_path / f"{name}.xml"
+        openvino.write(servable, str(path), weights="int8", texts=REQUESTS["classifier"])
+        contents.append(path.with_suffix(".bin").read_bytes())
+    assert contents[0] == contents[1]
+
+
+def test_static_ranges_without_nncf(toy_tokenizer, tmp_path, monkeypatch):
+    pytest.importorskip("openvino")
+    monkeypatch.setitem(sys.modules, "nncf", None)
+    servable = make_servable("tagger", toy_tokenizer, "openvino", remove_padding=False)
+    with rejects("calibration_file", "requires nncf", "pip install 'bert-tf[calibration]'"):
+        openvino.write(servable, str(tmp_path / "m.xml"), "int8", texts=REQUESTS["tagger"])
+    assert not list(tmp_path.iterdir())
+    assert openvino_ranges.TELEMETRY_SWITCH not in os.environ
+
+
+def test_rows_of_a_calibration(toy_tokenizer, monkeypatch):
+    """They are those of the plain tokenizer, as many as allowed, from the complete sample."""
+    servable = make_servable("encoder", toy_tokenizer, remove_padding=False)
+    described = ModelDescription.from_servable(servable)
+
+    def compute(features):
+        shape = [*features["input_ids"].shape, 2]
+        return {"sequence_output": np.zeros(shape, np.float32)}
+
+    texts = [f"the dog {word}" for word in ["fox", "lazy", "mary", "went", "book"]]
+    rows = openvino_ranges.list_rows(compute, described, {"text": texts})
+    expected = toy_tokenizer.encode(texts, max_seq_length=5)["input_ids"].numpy().tolist()
+    assert sorted(row.ids for row in rows) == sorted(expected)
+    monkeypatch.setattr(openvino_ranges, "MAX_EXAMPLES", 2)
+    assert openvino_ranges.list_rows(compute, described, {"text": texts}) == rows[::3]
 
 
 @pytest.mark.parametrize(

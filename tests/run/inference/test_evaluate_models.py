@@ -53,6 +53,19 @@ def test_an_export_has_the_scores_of_its_checkpoint(tmp_path, name, export, flag
     assert [row.split()[0] for row in rows] == [name, str(tmp_path / export)]
 
 
+def test_the_size_of_an_openvino_model_includes_its_weights(tmp_path):
+    pytest.importorskip("openvino")
+    scripts.run_here(EXPORT, init_checkpoint="sst", export_dir=tmp_path, format="openvino")
+    size = sum(path.stat().st_size for path in tmp_path.iterdir())
+    scripts.run_here(
+        EVALUATE,
+        models=f"sst,{tmp_path / 'model.xml'}",
+        output_file=tmp_path / "scores.json",
+        **DATA["sst"],
+    )
+    assert json.loads((tmp_path / "scores.json").read_text())["models"][1]["bytes"] == size
+
+
 def test_an_export_requires_a_checkpoint_before_it():
     with rejects("models", "is an export", "its checkpoint describes", value="none.tflite"):
         scripts.run_here(EVALUATE, models="none.tflite,sst", **DATA["sst"])

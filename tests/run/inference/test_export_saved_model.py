@@ -6,14 +6,19 @@ The terminal scripts print the same for all formats.
 import io
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
+import bert_tf
 from bert_tf import files
+from bert_tf.serving import openvino_ranges
 from bert_tf.serving.litert import LiteRTModel
 from data_prep.datasets import tag_schemes
+from run.inference import export
+from run.inference.request_settings import CalibrationSettings
 from tests import remote_folders, scripts
 from tests.errors import Message, raises_message, rejects
 
@@ -152,6 +157,74 @@ def test_exports_that_mediapipe_does_not_read(tmp_path, flags, argument, problem
     with rejects(argument, problem):
         scripts.run_here(EXPORT, **values)
     assert not (tmp_path / "m").exists()
+
+
+OPENVINO_INT8 = {"init_checkpoint": "sst", "format": "openvino", "weights": "int8"}
+
+
+@pytest.mark.parametrize("name", ["texts.txt", "rows.tsv"])
+def test_static_ranges_from_a_file(tmp_path, capsys, name):
+    pytest.importorskip("openvino")
+    pytest.importorskip("nncf")
+    (tmp_path / "texts.txt").write_text("word 3\n\nword 1 word 2\n")
+    (tmp_path / "rows.tsv").write_text("number\treview\n1\tword 3\n2\tword 1 word 2\n")
+    columns = {"columns": "review"} if name == "rows.tsv" else {}
+    scripts.run_here(
+        EXPORT,
+        **OPENVINO_INT8,
+        **columns,
+        calibration_file=tmp_path / name,
+        export_dir=tmp_path / "m",
+        max_seq_length=17,
+    )
+    output = capsys.readouterr().out
+    assert re.fullmatch(
+        rf"{tmp_path}/m/model.xml: openvino model of a classifier with int8 weights, 0.\d MB; "
+        r"inputs text, up to 17 tokens; largest difference from the original model: \d\.\de-\d\d "
+        r"\(logits\)\n",
+        output,
+    )
+    assert {path.name for path in (tmp_path / "m").iterdir()} == {"model.bin", "model.xml"}
+    assert bert_tf.load(str(tmp_path / "m" / "model.xml"))(text=["word 3"])["label"].shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("flags", "argument", "problem"),
+    [
+        ({"calibration_file": "empty"}, "calibration_file", "contains no rows"),
+        ({"calibration_file": "missing"}, "calibration_file", "does not exist"),
+        ({"weights": "float16"}, "calibration_file", "`weights`=int8"),
+        ({"format": "litert"}, "calibration_file", "`format`=openvino"),
+        ({"calibration_file": None, "columns": "a"}, "columns", "`calibration_file`"),
+    ],
+)
+def test_files_of_texts_that_give_no_ranges(tmp_path, flags, argument, problem):
+    (tmp_path / "texts").write_text("word")
+    (tmp_path / "empty").write_text("")
+    flags = OPENVINO_INT8 | {"calibration_file": "texts"} | flags
+    if flags["calibration_file"]:
+        flags["calibration_file"] = tmp_path / flags["calibration_file"]
+    with rejects(argument, problem):
+        scripts.run_here(EXPORT, **flags, export_dir=tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_sample_of_texts(tmp_path):
+    """All rows of a short file, and some rows from everywhere in a long one."""
+    path = tmp_path / "texts"
+    settings = SimpleNamespace(
+        served_task=SimpleNamespace(kind="encoder", pairs=False),
+        calibration=CalibrationSettings(calibration_file=str(path)),
+    )
+    path.write_text("b\na\n")
+    assert export.sample_texts(settings) == {"text": ["b", "a"]}
+    numbers = list(map(str, range(3_000)))
+    path.write_text("\n".join(numbers))
+    (sample,) = export.sample_texts(settings).values()
+    assert len({*sample}) == openvino_ranges.MAX_EXAMPLES
+    assert {*sample} <= {*numbers}
+    assert {int(text) // 300 for text in sample} == {*range(10)}
+    assert export.sample_texts(settings) == {"text": sample}
 
 
 @pytest.fixture(scope="module")

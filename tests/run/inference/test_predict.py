@@ -10,7 +10,8 @@ import pytest
 from data_prep import tables
 from run.inference import predict, request_files
 from run.inference.predict import open_requested_model
-from run.inference.settings import PredictionSettings, RequestSettings
+from run.inference.request_settings import RequestSettings
+from run.inference.settings import PredictionSettings
 from tests import scripts
 from tests.conftest import REFERENCE
 from tests.errors import Message, check_message, raises_message, rejects
