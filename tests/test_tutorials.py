@@ -112,7 +112,7 @@ def test_pretraining_at_scale(folder, reference):
             "--save_checkpoints_steps=1",
             "--eval_steps=1",
             "--max_eval_steps=1",
-        ]
+        ],
     }
     modules = run_commands("docs/pretrain_at_scale.md", folder, flags, without="tpu")
     assert modules == [

@@ -274,7 +274,15 @@ def test_a_profile_divides_the_time_of_a_request(paths, monkeypatch, capsys):
     config_file = paths["bert_config_file"]
     scripts.run_here("benchmarks.kernels", bert_config_file=config_file, **SHAPES)
     header, *rows = capsys.readouterr().out.splitlines()[-5:]
-    names = ["request", "time", "traced", "products", "other kernels", "between", "at full rate"]
+    names = [
+        "request",
+        "time",
+        "with the trace",
+        "matmuls",
+        "other kernels",
+        "between kernels",
+        "ideal matmuls",
+    ]
     assert re.split(" {2,}", header) == names
     for row, request in zip(
         rows,
@@ -282,8 +290,8 @@ def test_a_profile_divides_the_time_of_a_request(paths, monkeypatch, capsys):
         strict=True,
     ):
         assert row.startswith(f"{request} ")
-        _, traced, products, others, between, _ = map(float, row.removeprefix(request).split())
-        assert products + others + between == pytest.approx(traced, abs=0.3)
+        _, traced, matmuls, others, between, _ = map(float, row.removeprefix(request).split())
+        assert matmuls + others + between == pytest.approx(traced, abs=0.3)
         assert others > 0
 
 
