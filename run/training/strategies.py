@@ -49,11 +49,8 @@ def make_strategy(devices, mixed_precision="float32", changes_weights=True):
       InputError: If there is no TPU, if TF_CONFIG is invalid, or if the environment promises that
         weights do not change, but they do.
     """
-    if changes_weights and os.environ.get(FROZEN_WEIGHTS, "0").lower() in ("1", "true"):
-        raise InputError(
-            f"the environment variable {FROZEN_WEIGHTS} is set, so every training step would use "
-            "the weights of the first one; unset it"
-        )
+    if changes_weights:
+        _reject_frozen_weights()
     for note in devices.notes():
         notes.tell(note)
     name = devices.strategy_name
@@ -86,6 +83,15 @@ def make_strategy(devices, mixed_precision="float32", changes_weights=True):
     with _explain_errors(name, devices.tpu_name), starting:
         return distribute_utils.get_distribution_strategy(
             name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local"
+        )
+
+
+def _reject_frozen_weights():
+    """Raises InputError if the environment promises that weights do not change."""
+    if os.environ.get(FROZEN_WEIGHTS, "0").lower() in ("1", "true"):
+        raise InputError(
+            f"the environment variable {FROZEN_WEIGHTS} is set, so every training step would use "
+            "the weights of the first one; unset it"
         )
 
 
