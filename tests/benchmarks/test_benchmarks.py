@@ -34,6 +34,7 @@ TOY_SIZES = {
 }
 TOY = BertConfig(70, max_position_embeddings=24, type_vocab_size=2, **TOY_SIZES)
 OFFICIAL = "tf-models-official"
+STATIC = "OpenVINO model with static ranges"
 SENTENCES = ["the cat sat on the mat .", "a dog ran", "the dog sat , the cat ran on the mat", "no"]
 VOCABULARY = [
     "[PAD]",
@@ -144,16 +145,12 @@ CASES = {
                 ("OpenVINO model", "float32", "SavedModel with frozen weights"),
                 ("OpenVINO model", "bfloat16", "SavedModel"),
                 ("OpenVINO model", "bfloat16", "SavedModel with frozen weights"),
-                ("OpenVINO model with static ranges", "int8", "OpenVINO model"),
-                ("OpenVINO model with bfloat16", "int8", "OpenVINO model"),
-                (
-                    "OpenVINO model with bfloat16",
-                    "int8",
-                    "OpenVINO model with static ranges",
-                ),
+                (STATIC, "int8", "OpenVINO model"),
+                (f"{STATIC} and bfloat16", "int8", "OpenVINO model"),
+                (f"{STATIC} and bfloat16", "int8", STATIC),
                 ("LiteRT", "int8", "OpenVINO model"),
-                ("LiteRT", "int8", "OpenVINO model with static ranges"),
-                ("LiteRT", "int8", "OpenVINO model with bfloat16"),
+                ("LiteRT", "int8", STATIC),
+                ("LiteRT", "int8", f"{STATIC} and bfloat16"),
             )
             for shape in ("2 x 7", "1 x 9")
         },
