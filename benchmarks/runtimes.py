@@ -87,13 +87,6 @@ EXPORTS = (
         ("openvino", "nncf"),
         {"int8": {"weights": "int8", "calibration_file": TEXTS}},
     ),
-    # All but the multiplications in int8 is in bfloat16, as by default in the peer.
-    Export(
-        "OpenVINO model with static ranges and bfloat16",
-        "openvino",
-        ("openvino", "nncf"),
-        {"int8": {"weights": "int8", "calibration_file": TEXTS, "mixed_precision": "bfloat16"}},
-    ),
     Export("LiteRT", "litert", (), {"int8": {"weights": "int8"}}),
 )
 PEERS = (

@@ -146,11 +146,8 @@ CASES = {
                 ("OpenVINO model", "bfloat16", "SavedModel"),
                 ("OpenVINO model", "bfloat16", "SavedModel with frozen weights"),
                 (STATIC, "int8", "OpenVINO model"),
-                (f"{STATIC} and bfloat16", "int8", "OpenVINO model"),
-                (f"{STATIC} and bfloat16", "int8", STATIC),
                 ("LiteRT", "int8", "OpenVINO model"),
                 ("LiteRT", "int8", STATIC),
-                ("LiteRT", "int8", f"{STATIC} and bfloat16"),
             )
             for shape in ("2 x 7", "1 x 9")
         },
