@@ -91,8 +91,7 @@ lint: test-setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-BENCHMARKS := embeddings encoder litert packing pretraining_data runtimes sentence_splitting serving \
-  tokenization training_step vocabulary
+BENCHMARKS := encoder litert packing pretraining_data sentence_splitting serving tokenization training_step vocabulary
 PART := $(BENCHMARKS)
 
 bench: setup
