@@ -76,7 +76,9 @@ def write(servable, path, weights="float32", precision="float32", texts=None):
         manager.register_pass(passes.ConstantFolding())  # Parts of kernels.
         manager.run_passes(model)
         if texts:
-            model, differences = _set_ranges(openvino, nncf, model, described, texts)
+            model, differences = _set_ranges(
+                openvino, nncf, model, described, texts, PRECISIONS[precision]
+            )
         model.set_rt_info(described.to_json(), DESCRIPTION)
         model.set_rt_info(PRECISIONS[precision], PRECISION)
         if weights == "int8" and not texts:
@@ -85,6 +87,9 @@ def write(servable, path, weights="float32", precision="float32", texts=None):
             model.set_rt_info(size, GROUP_SIZE)
         written = os.path.join(folder, f"model{SUFFIX}")
         openvino.save_model(model, written, compress_to_fp16=weights == "float16")
+        existing = files.at(path)
+        if existing.is_file():  # Otherwise, it could be opened with the new weights.
+            existing.remove()
         for suffix in (WEIGHTS_SUFFIX, SUFFIX):  # The .xml file, which is opened, is last.
             with (
                 open(written.removesuffix(SUFFIX) + suffix, "rb") as part,
@@ -92,6 +97,16 @@ def write(servable, path, weights="float32", precision="float32", texts=None):
             ):
                 shutil.copyfileobj(part, file)
     return differences
+
+
+def check_packages(has_texts):
+    """Raises InputError if a package that `write` requires is not installed.
+
+    `has_texts`: bool. Whether `write` gets texts.
+    """
+    _import("`format`=openvino")
+    if has_texts:
+        openvino_ranges.import_nncf()
 
 
 def open_model(path, num_threads=None):
@@ -142,10 +157,9 @@ def _compile(openvino, model, precision, num_threads=None):
     return compute
 
 
-def _set_ranges(openvino, nncf, model, described, texts):
+def _set_ranges(openvino, nncf, model, described, texts, precision):
     """Returns an int8 openvino.Model with static ranges, and the differences of `write`."""
-    precision = PRECISIONS["float32"]
-    compute = _compile(openvino, model, precision)
+    compute = _compile(openvino, model, PRECISIONS["float32"])
     rows = openvino_ranges.list_rows(compute, described, texts)
     quantized = openvino_ranges.set_static_ranges(nncf, model, rows, MIN_GROUP_SIZE)
     computes = (compute, _compile(openvino, quantized, precision))

@@ -6,6 +6,7 @@ weights (SmoothQuant, Xiao et al. 2023, arXiv:2211.10438), and corrects biases.
 """
 
 import contextlib
+import logging
 import math
 import os
 import sys
@@ -35,7 +36,7 @@ def import_nncf():
     finally:
         if not is_set:
             del os.environ[TELEMETRY_SWITCH]
-    nncf.set_log_level("ERROR")
+    nncf.set_log_level(logging.ERROR)
     return nncf
 
 
@@ -46,10 +47,15 @@ def list_rows(compute, described, texts):
       compute: See RowBatches.
       described: ModelDescription.
       texts: Dict of input name -> list of texts; see LoadedModel.predict.
+
+    Raises:
+      InputError: If the texts contain no words.
     """
     recorder = _RowRecorder(compute, described.task.max_seq_length)
     LoadedModel(described.task, "", _answer_with(PlainModel(described, recorder))).predict(**texts)
     rows = recorder.rows
+    if not rows:
+        raise InputError("contains no words", "calibration_file")
     return rows[:: -(-len(rows) // MAX_EXAMPLES)]
 
 

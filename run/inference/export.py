@@ -20,6 +20,7 @@ from bert_tf.serving import (
 )
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.kind import add_article
+from bert_tf.tasks.masked_lm.task import MASK, MaskedLM
 from run.inference import request_files
 from run.training import strategies
 from run.training.settings import DTYPE_POLICIES
@@ -106,8 +107,11 @@ def export_litert(settings):
 def export_graph(settings):
     """Writes the ONNX or the OpenVINO model; prints its size and, after a calibration, the error.
 
-    Raises InputError if the file of texts for a calibration is empty or invalid.
+    Raises InputError if the file of texts for a calibration is empty or invalid, or if a package is
+    not installed.
     """
+    if settings.format == "openvino":
+        openvino.check_packages(settings.calibration.calibration_file is not None)
     texts = sample_texts(settings)
     notes.write_line(f"converting to {settings.format}")
     layer = "openvino" if settings.format == "openvino" else "matrix"
@@ -165,6 +169,12 @@ def sample_texts(settings):
             sample[index] = request.inputs
     if not sample:
         raise InputError("contains no rows", "calibration_file", path)
+    if task.kind == MaskedLM.name and not any(
+        MASK in text for row in sample for text in row.values()
+    ):
+        raise InputError(
+            f"contains no {MASK}, which the texts of a masked LM require", "calibration_file", path
+        )
     return {name: [texts[name] for texts in sample] for name in inputs}
 
 

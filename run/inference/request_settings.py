@@ -63,10 +63,10 @@ class CalibrationSettings(RequestFormatSettings):
 
     calibration_file: str | None = setting(
         None,
-        "Texts like those of requests, for a faster int8 model of OpenVINO: the ranges of the "
-        "inputs of matrix multiplications are fixed to those that occur in up to "
-        f"{openvino_ranges.MAX_EXAMPLES} random rows of this file, instead of computed for each "
-        f"text. Requires nncf ({openvino_ranges.INSTALL}). The file is {request_files.FORMATS}.",
+        "Texts like those of your requests, for a faster int8 model of OpenVINO: the ranges of the "
+        "inputs of matrix multiplications are computed once, from up to "
+        f"{openvino_ranges.MAX_EXAMPLES} random rows of this file, instead of for each text. "
+        f"Requires nncf ({openvino_ranges.INSTALL}). The file is {request_files.FORMATS}.",
         rules=[Needs(equals("format", "openvino")), Needs(equals("weights", "int8"))],
         role=roles.INPUT_FILE,
     )

@@ -152,7 +152,7 @@ class ExportSettings(CheckpointSettings):
     format: str = setting(
         "saved_model",
         "saved_model: for TensorFlow Serving. litert: one file that loads fast, does not require "
-        "TensorFlow, and is the fastest format on CPUs with int8 weights. onnx, openvino: a model "
+        "TensorFlow, and is fast on CPUs with int8 weights. onnx, openvino: a model "
         "for these runtimes, whose packages it requires (pip install 'bert-tf[onnx]' or "
         "'bert-tf[openvino]').",
         choices=tuple(WEIGHTS),

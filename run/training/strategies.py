@@ -90,8 +90,8 @@ def _reject_frozen_weights():
     """Raises InputError if the environment promises that weights do not change."""
     if os.environ.get(FROZEN_WEIGHTS, "0").lower() in ("1", "true"):
         raise InputError(
-            f"the environment variable {FROZEN_WEIGHTS} is set, so every training step would use "
-            "the weights of the first one; unset it"
+            f"the environment variable {FROZEN_WEIGHTS} is set, so TensorFlow would keep using the "
+            "first weights after training changes them; unset it"
         )
 
 

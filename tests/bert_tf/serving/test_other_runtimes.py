@@ -376,6 +376,7 @@ def test_static_ranges_are_deterministic(toy_tokenizer, tmp_path, wide_models):
 def test_static_ranges_without_nncf(toy_tokenizer, tmp_path, monkeypatch):
     pytest.importorskip("openvino")
     monkeypatch.setitem(sys.modules, "nncf", None)
+    monkeypatch.delenv(openvino_ranges.TELEMETRY_SWITCH, raising=False)
     servable = make_servable("tagger", toy_tokenizer, "openvino", remove_padding=False)
     with rejects("calibration_file", "requires nncf", "pip install 'bert-tf[calibration]'"):
         openvino.write(servable, str(tmp_path / "m.xml"), "int8", texts=REQUESTS["tagger"])

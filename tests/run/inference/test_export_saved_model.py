@@ -6,6 +6,7 @@ The terminal scripts print the same for all formats.
 import io
 import json
 import re
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -193,6 +194,16 @@ def test_static_ranges_from_a_file(tmp_path, capsys, name):
     [
         ({"calibration_file": "empty"}, "calibration_file", "contains no rows"),
         ({"calibration_file": "missing"}, "calibration_file", "does not exist"),
+        (
+            {"init_checkpoint": "pretrained", "task": "masked_lm", "max_seq_length": 29},
+            "calibration_file",
+            "contains no [MASK]",
+        ),
+        (
+            {"init_checkpoint": "tagger", "calibration_file": "blank"},
+            "calibration_file",
+            "contains no words",
+        ),
         ({"weights": "float16"}, "calibration_file", "`weights`=int8"),
         ({"format": "litert"}, "calibration_file", "`format`=openvino"),
         ({"calibration_file": None, "columns": "a"}, "columns", "`calibration_file`"),
@@ -201,11 +212,22 @@ def test_static_ranges_from_a_file(tmp_path, capsys, name):
 def test_files_of_texts_that_give_no_ranges(tmp_path, flags, argument, problem):
     (tmp_path / "texts").write_text("word")
     (tmp_path / "empty").write_text("")
+    (tmp_path / "blank").write_text("\n\n")
     flags = OPENVINO_INT8 | {"calibration_file": "texts"} | flags
     if flags["calibration_file"]:
         flags["calibration_file"] = tmp_path / flags["calibration_file"]
     with rejects(argument, problem):
         scripts.run_here(EXPORT, **flags, export_dir=tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_missing_package_is_reported_first(tmp_path, monkeypatch):
+    pytest.importorskip("openvino")
+    monkeypatch.setitem(sys.modules, "nncf", None)
+    (tmp_path / "texts").write_text("word")
+    flags = OPENVINO_INT8 | {"calibration_file": tmp_path / "texts", "export_dir": tmp_path / "m"}
+    with rejects("calibration_file", "requires nncf", "pip install"):
+        scripts.run_here(EXPORT, **flags)
     assert not (tmp_path / "m").exists()
 
 
