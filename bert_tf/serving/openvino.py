@@ -99,7 +99,7 @@ def write(servable, path, weights="float32", precision="float32", texts=None):
     return differences
 
 
-def check_packages(has_texts):
+def check_runtime(has_texts):
     """Raises InputError if a package that `write` requires is not installed.
 
     `has_texts`: bool. Whether `write` gets texts.

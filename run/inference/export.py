@@ -111,7 +111,7 @@ def export_graph(settings):
     not installed.
     """
     if settings.format == "openvino":
-        openvino.check_packages(settings.calibration.calibration_file is not None)
+        openvino.check_runtime(settings.calibration.calibration_file is not None)
     texts = sample_texts(settings)
     notes.write_line(f"converting to {settings.format}")
     layer = "openvino" if settings.format == "openvino" else "matrix"
