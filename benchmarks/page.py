@@ -10,6 +10,7 @@ import dataclasses
 import glob
 import os
 import re
+import textwrap
 import typing
 
 from matplotlib.figure import Figure  # Not pyplot, which would look for a screen.
@@ -45,7 +46,8 @@ TEXT = "#1f2328"
 SMALL_PRINT = "#59636e"
 INCHES_WIDE = 8
 INCHES_PER_BAR = 0.22
-INCHES_AROUND = 1.6
+INCHES_AROUND = 1.75
+NOTE_WIDTH = 120  # Characters.
 DOTS_PER_INCH = 200  # 1,600 pixels wide, displayed at half of that.
 
 
@@ -199,8 +201,9 @@ def make_figure(rows, note):
 
     Args:
       rows: List of comparisons, dicts from `measurements.Results`, in order from the lowest bar.
-      note: str. Text below the chart.
+      note: str. Text below the chart. Long lines are wrapped.
     """
+    note = "\n".join(textwrap.fill(line, NOTE_WIDTH) for line in note.splitlines())
     height = INCHES_AROUND + INCHES_PER_BAR * len(rows)
     figure = Figure(figsize=(INCHES_WIDE, height), layout="constrained", facecolor="white")
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
