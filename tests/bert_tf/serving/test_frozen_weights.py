@@ -26,7 +26,8 @@ for number, (path, options, request) in enumerate(json.loads(sys.argv[1])):
             arrays[f"{number}/{turn}/{name}"] = np.asarray(value)
 kernel = tf.Variable(tf.ones([256, 256]))
 rows = tf.ones([32, 256])
-multiply = tf.function(lambda: tf.nn.bias_add(tf.matmul(rows, kernel), tf.zeros([256])))
+bias = tf.zeros([256])  # Not in the function, which would not add zeros.
+multiply = tf.function(lambda: tf.nn.bias_add(tf.matmul(rows, kernel), bias))
 multiply()
 kernel.assign(2 * kernel)
 arrays["is_frozen"] = multiply()[0, 0].numpy() == 256
