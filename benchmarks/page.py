@@ -82,7 +82,7 @@ def run(settings):
         machines.setdefault(result["machine"], []).append(result)
     for machine, measured in machines.items():
         page.sections[machine] = make_section(measured, settings.results_dir)
-    # If all results were copied from other machines, the plot is of the first one.
+    # If all results were copied from other machines, the plot shows the first one.
     machine = describe_machine()
     machine = machine if machine in machines else next(iter(machines))
     notes = [

@@ -87,23 +87,24 @@ def test_a_table_to_a_service(folder):
         assert task["labels"] == ["negative", "positive"]
 
 
-def test_pretraining_on_your_own_text(folder, reference):
+def write_corpus(folder, reference):
+    """Writes raw/, held_out/, and toy.json, the config of a toy model."""
     text = (reference / "text" / "corpus.txt").read_text(encoding="utf-8")
     for name in ("raw", "held_out"):
         (folder / name).mkdir()
         (folder / name / "a.txt").write_text(text, encoding="utf-8")
     (folder / "toy.json").write_text((folder / "bert" / "bert_config.json").read_text())
+
+
+def test_pretraining_on_your_own_text(folder, reference):
+    write_corpus(folder, reference)
     assert len(run_commands("docs/pretrain_on_your_text.md", folder, TOY_FLAGS)) == 12
     assert (folder / "out" / "eval_results.txt").exists()
 
 
 def test_pretraining_at_scale(folder, reference):
     """The command for GPUs runs on two logical CPUs, and the command for a TPU does not run."""
-    text = (reference / "text" / "corpus.txt").read_text(encoding="utf-8")
-    for name in ("raw", "held_out"):
-        (folder / name).mkdir()
-        (folder / name / "a.txt").write_text(text, encoding="utf-8")
-    (folder / "toy.json").write_text((folder / "bert" / "bert_config.json").read_text())
+    write_corpus(folder, reference)
     flags = TOY_FLAGS | {
         "data_prep.split_sentences": ["--num_output_shards=2"],
         "run.run_pretraining": [

@@ -31,7 +31,7 @@ class Content(NamedTuple):
 
     @property
     def is_parquet(self):
-        """Whether it is a Parquet file."""
+        """Returns whether the file is in Parquet format."""
         return self.sample.startswith(PARQUET_START)
 
 
