@@ -129,6 +129,12 @@ def respond(servable, request):
     return {name: value.numpy() for name, value in response.items()}
 
 
+def compute_outputs(servable, features, function="compute_numbers"):
+    """Returns the outputs of a Servable for rows of IDs: dict of arrays."""
+    tensors = {name: tf.constant(value) for name, value in features.items()}
+    return {name: value.numpy() for name, value in getattr(servable, function)(tensors).items()}
+
+
 def assert_near(found, expected):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
