@@ -51,7 +51,7 @@ def sections():
     return (ROOT / "docs/library.md").read_text(encoding="utf-8").split(SECOND_SECTION)
 
 
-@pytest.mark.large
+@pytest.mark.extra_large
 def test_first_section(sections, tmp_path, reference):
     metadata = TaskMetadata("classifier", 128, True, ("0", "1"), pairs=True)
     toy_runs.write(

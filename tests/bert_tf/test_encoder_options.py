@@ -167,7 +167,7 @@ def list_operations(function):
     return tf.function(function).get_concrete_function().graph.get_operations()
 
 
-@pytest.mark.large
+@pytest.mark.extra_large
 def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
     """Forward and backward of two blocks are four functions, which all layers of all models call.
 

@@ -149,6 +149,7 @@ class Interruption(tf_keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
+@pytest.mark.extra_large
 def test_a_resumed_fit_is_bit_identical(text_pipeline, tmp_path):
     def train(folder, *callbacks):
         model = make_classifier()

@@ -4,6 +4,7 @@ import pytest
 
 from bert_tf import tensorflow_messages
 from tests import scripts
+from tests.variants import mark_variants
 
 # What TensorFlow 2.21.0 writes when it is imported on a machine without a GPU.
 STANDARD_ERROR = """\
@@ -16,6 +17,7 @@ E0000 00:00:1795900709.579945   17140 cuda_platform.cc:52] failed call to cuInit
 # A package that writes such messages, and a line through Python's standard error.
 PACKAGE = f"""
 import os, sys
+from tests.variants import mark_variants
 os.write(2, {STANDARD_ERROR!r}.encode())
 print("during", file=sys.stderr)
 """
@@ -55,7 +57,7 @@ def test_lines_before_an_error_of_the_import_are_shown(tmp_path):
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("level", [{}, {"TF_CPP_MIN_LOG_LEVEL": "3"}])
+@pytest.mark.parametrize("level", mark_variants([{}, {"TF_CPP_MIN_LOG_LEVEL": "3"}], {}))
 def test_the_import_of_tensorflow_is_silent(level):
     done = scripts.run_python(
         "-c", f"{IMPORT}; tensorflow.reduce_sum(tensorflow.ones([2]))", **level

@@ -7,6 +7,7 @@ import pytest
 
 from bert_tf.config import BertConfig
 from tests import scripts
+from tests.variants import mark_variants
 
 pytestmark = pytest.mark.large
 
@@ -108,10 +109,7 @@ def pretrain(folder):
     )
 
 
-@pytest.mark.parametrize(
-    "language",
-    ["en", *(pytest.param(name, marks=pytest.mark.extra_large) for name in ("ko", "zh"))],
-)
+@pytest.mark.parametrize("language", mark_variants(["en", "ko", "zh"], "en"))
 def test_raw_text_to_filled_masks(tmp_path, language):
     documents = write_raw_text(tmp_path, language)
     output = scripts.succeed(

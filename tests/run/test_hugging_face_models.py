@@ -22,6 +22,7 @@ from bert_tf.serving import checkpoint
 from run.inference.served_models import resolve_checkpoint
 from tests import scripts
 from tests.gradients import compute_gradients
+from tests.variants import mark_variants
 
 pytestmark = pytest.mark.large
 
@@ -116,13 +117,7 @@ def test_logits_equal_those_of_transformers(folder, expected_arrays, name, kind,
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "distilbert_masked",
-        *(
-            pytest.param(name, marks=pytest.mark.extra_large)
-            for name in ("masked", "electra_discriminator")
-        ),
-    ],
+    mark_variants(["distilbert_masked", "masked", "electra_discriminator"], "distilbert_masked"),
 )
 def test_a_directory_is_enough_for_fine_tuning(folder, name, tmp_path, monkeypatch, capsys):
     """The encoder is from one directory, and the tokenizer from another.
@@ -249,13 +244,9 @@ def test_gradients_equal_those_of_transformers(folder, expected_arrays, name):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "electra_discriminator",
-        *(
-            pytest.param(name, marks=pytest.mark.extra_large)
-            for name in ("distilbert_masked", "electra_base")
-        ),
-    ],
+    mark_variants(
+        ["electra_discriminator", "distilbert_masked", "electra_base"], "electra_discriminator"
+    ),
 )
 def test_encoders_without_a_pooler(folder, name, tmp_path, monkeypatch):
     """The embedding is the mean of the tokens' outputs; the pooled output cannot be requested."""

@@ -27,6 +27,7 @@ from bert_tf.errors import InputError
 from tests import scripts
 from tests.encoders import load_all, make_features
 from tests.errors import check_message, rejects
+from tests.variants import mark_variants
 
 # The encoder of tf-models-official warns about the positions that its pretrainer passes to it.
 pytestmark = [pytest.mark.large, pytest.mark.filterwarnings("ignore:Input dict contained keys")]
@@ -42,7 +43,8 @@ SIZES = {
 }
 CONFIG = BertConfig(**SIZES)
 BOTH_ENCODERS = pytest.mark.parametrize(
-    "encoder_class", [networks.BertEncoder, networks.BertEncoderV2]
+    "encoder_class",
+    mark_variants([networks.BertEncoder, networks.BertEncoderV2], networks.BertEncoderV2),
 )
 
 
@@ -180,7 +182,7 @@ def test_two_encoders_are_rejected(tmp_path):
         open_checkpoint(path)
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["mlm", "encoder"])
+@pytest.fixture(scope="module", params=mark_variants([True, False], True), ids=["mlm", "encoder"])
 def exported(request, tmp_path_factory):
     """(directory of a SavedModel as on TF Hub and Kaggle Models, whether it has the masked LM)."""
     folder = tmp_path_factory.mktemp("hub")

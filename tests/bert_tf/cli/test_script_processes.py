@@ -134,7 +134,11 @@ def test_an_error_in_a_file_is_reported_with_the_flag(tmp_path, arguments):
     ("kind", "problem"),
     [
         ("python", "small/new/a.json: cannot be written: No space left on device"),
-        ("tensorflow", "small/new/1/a; No space left on device"),
+        pytest.param(
+            "tensorflow",
+            "small/new/1/a; No space left on device",
+            marks=pytest.mark.extra_large,
+        ),
     ],
 )
 def test_a_full_disk_is_reported_with_file_and_flag(tmp_path, kind, problem):

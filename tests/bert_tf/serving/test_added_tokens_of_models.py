@@ -51,7 +51,11 @@ def test_checkpoint_saved_model_and_litert_file_agree(servable, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("module", "packages"), [(onnx, ("tf2onnx", "onnxruntime")), (openvino, ("openvino",))]
+    ("module", "packages"),
+    [
+        pytest.param(onnx, ("tf2onnx", "onnxruntime"), marks=pytest.mark.extra_large),
+        (openvino, ("openvino",)),
+    ],
 )
 def test_other_runtimes_agree(servable, module, packages, tmp_path):
     for package in packages:

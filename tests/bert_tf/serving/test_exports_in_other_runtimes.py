@@ -23,6 +23,7 @@ from tests.toy_servables import (
     compute_outputs,
     make_servable,
 )
+from tests.variants import mark_variants
 
 # The first test exports seven models.
 pytestmark = [pytest.mark.large, pytest.mark.timeout(300)]
@@ -108,7 +109,7 @@ def test_texts_need_the_other_signatures(folder):
         open_export(str(folder / "classifier"))
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", mark_variants(REQUESTS, "classifier", "squad"))
 def test_openvino_opens_a_saved_model_of_ids(folder, servables, features, name):
     runtime = pytest.importorskip("openvino")
     found = answer_with_openvino(
@@ -118,7 +119,7 @@ def test_openvino_opens_a_saved_model_of_ids(folder, servables, features, name):
     assert_same_numbers(found, expected, features, METADATA[name].kind)
 
 
-@pytest.mark.parametrize("name", ["pretrained", "classifier"])
+@pytest.mark.parametrize("name", mark_variants(["pretrained", "classifier"], "classifier"))
 def test_tf2onnx_converts_a_saved_model_of_ids(folder, servables, features, name, tmp_path):
     """It runs in its own process: it changes TensorFlow's settings."""
     pytest.importorskip("tf2onnx")
@@ -136,7 +137,7 @@ def test_tf2onnx_converts_a_saved_model_of_ids(folder, servables, features, name
     assert_same_numbers(found, expected, features, METADATA[name].kind)
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", mark_variants(REQUESTS, "classifier"))
 def test_openvino_opens_litert_files(toy_tokenizer, name, tmp_path, features):
     """OpenVINO reads the first graph, which is the only one without a masked LM's head."""
     runtime = pytest.importorskip("openvino")

@@ -26,6 +26,7 @@ from tests.toy_servables import (
     make_servable,
     respond,
 )
+from tests.variants import mark_variants
 
 pytestmark = [pytest.mark.large, pytest.mark.timeout(180)]  # the first test converts seven models
 
@@ -85,7 +86,7 @@ def test_several_labels_and_numbers(toy_tokenizer, tmp_path, labels):
     assert_same_responses(LiteRTModel(str(tmp_path / "m.tflite"))(text=TEXTS), expected)
 
 
-@pytest.mark.parametrize("name", ["classifier", "squad"])
+@pytest.mark.parametrize("name", mark_variants(["classifier", "squad"], "classifier"))
 def test_causal_attention_and_a_bilstm(toy_tokenizer, tmp_path, name, monkeypatch):
     """The last token of a row is at another position in a longer graph."""
     monkeypatch.setattr(

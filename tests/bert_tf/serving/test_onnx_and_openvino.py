@@ -15,6 +15,7 @@ from bert_tf.serving.plain_model import list_batches
 from tests import scripts
 from tests.errors import rejects
 from tests.toy_servables import REQUESTS, TEXTS, assert_same_responses, make_servable, respond
+from tests.variants import mark_variants
 
 pytestmark = [pytest.mark.large, pytest.mark.timeout(300)]
 
@@ -48,7 +49,7 @@ def write_file(name, servable, folder):
     return path
 
 
-@pytest.mark.parametrize("kind", REQUESTS)
+@pytest.mark.parametrize("kind", mark_variants(REQUESTS, "classifier", "squad"))
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_file_answers_texts_as_the_servable(servables, openvino_servables, name, kind, tmp_path):
     """Also texts that are not UTF-8, and none, and texts of different lengths at once."""

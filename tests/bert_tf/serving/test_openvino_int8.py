@@ -25,6 +25,7 @@ from tests.toy_servables import (
     make_servable,
     respond,
 )
+from tests.variants import mark_variants
 
 pytestmark = [pytest.mark.large, pytest.mark.timeout(300)]
 
@@ -95,7 +96,7 @@ def assert_similar_responses(path, servable, request):
         np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=0.05, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", REQUESTS)
+@pytest.mark.parametrize("kind", mark_variants(REQUESTS, "classifier"))
 def test_all_kinds_in_int8(kind, toy_tokenizer, tmp_path, wide_models):
     """A second export replaces the first one."""
     pytest.importorskip("openvino")
@@ -106,7 +107,7 @@ def test_all_kinds_in_int8(kind, toy_tokenizer, tmp_path, wide_models):
     assert_similar_responses(path, servable, REQUESTS[kind])
 
 
-@pytest.mark.parametrize("kind", REQUESTS)
+@pytest.mark.parametrize("kind", mark_variants(REQUESTS, "classifier"))
 def test_all_kinds_with_static_ranges(kind, toy_tokenizer, tmp_path, wide_models):
     runtime = pytest.importorskip("openvino")
     pytest.importorskip("nncf")
@@ -126,6 +127,7 @@ def test_all_kinds_with_static_ranges(kind, toy_tokenizer, tmp_path, wide_models
     assert floats == [[2, 48]]  # That of the token types.
 
 
+@pytest.mark.extra_large
 def test_static_ranges_are_deterministic(toy_tokenizer, tmp_path, wide_models):
     pytest.importorskip("openvino")
     pytest.importorskip("nncf")

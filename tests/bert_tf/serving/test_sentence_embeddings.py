@@ -8,6 +8,7 @@ from bert_tf.serving import checkpoint, litert, saved_model
 from run.inference.served_models import resolve_checkpoint
 from tests.errors import rejects
 from tests.toy_servables import CONFIG, LOAD_OPTIONS, TEXTS, make_model
+from tests.variants import mark_variants
 
 OPTIONS = LOAD_OPTIONS["encoder"]
 FIRST_AND_SECOND = [TEXTS[0], TEXTS[3]]
@@ -35,7 +36,7 @@ def compute_expected(toy_tokenizer, pooling):
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("pooling", [None, "max", "cls", "pooler"])
+@pytest.mark.parametrize("pooling", mark_variants([None, "max", "cls", "pooler"], None))
 def test_all_formats_have_one_embedding(toy_checkpoints, toy_tokenizer, tmp_path, pooling):
     path = str(toy_checkpoints / "encoder")
     expected = compute_expected(toy_tokenizer, pooling or "mean")
@@ -72,7 +73,7 @@ def test_only_encoders_have_a_pooling(toy_checkpoints):
         bert_tf.load(toy_checkpoints / "classifier", sentence_pooling="max")
 
 
-@pytest.mark.large
+@pytest.mark.extra_large
 def test_the_sixth_model_of_a_process_does_not_warn(toy_checkpoints, caplog):
     for _ in range(7):
         bert_tf.load(toy_checkpoints / "encoder", kind="encoder", **OPTIONS).encode(["a"])

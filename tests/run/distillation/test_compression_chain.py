@@ -14,7 +14,7 @@ from run.inference.served_models import resolve_checkpoint
 from run.training.results import read_results
 from tests import scripts, toy_runs
 
-pytestmark = pytest.mark.large
+pytestmark = pytest.mark.extra_large
 
 # Wide enough that its matrices have the 1,024 elements from which LiteRT keeps them in int8.
 SIZES = {

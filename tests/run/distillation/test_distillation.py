@@ -53,7 +53,7 @@ def assert_losses_add_up(log, label_weight=0.5):
     ("name", "flags", "stores"),
     [
         pytest.param("tagger", {}, False, marks=pytest.mark.extra_large),
-        ("squad", {}, True),
+        pytest.param("squad", {}, True, marks=pytest.mark.extra_large),
         ("sst", {"lora_rank": 2}, False),
         pytest.param(
             "swag",

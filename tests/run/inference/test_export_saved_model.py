@@ -22,6 +22,7 @@ from run.inference import export
 from run.inference.request_settings import CalibrationSettings
 from tests import remote_folders, scripts
 from tests.errors import Message, raises_message, rejects
+from tests.variants import mark_variants
 
 pytestmark = [pytest.mark.large, pytest.mark.usefixtures("in_toys")]
 
@@ -163,7 +164,7 @@ def test_exports_that_mediapipe_does_not_read(tmp_path, flags, argument, problem
 OPENVINO_INT8 = {"init_checkpoint": "sst", "format": "openvino", "weights": "int8"}
 
 
-@pytest.mark.parametrize("name", ["texts.txt", "rows.tsv"])
+@pytest.mark.parametrize("name", mark_variants(["texts.txt", "rows.tsv"], "rows.tsv"))
 def test_static_ranges_from_a_file(tmp_path, capsys, name):
     pytest.importorskip("openvino")
     pytest.importorskip("nncf")
@@ -265,7 +266,7 @@ def served(toys, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", TERMINAL)
+@pytest.mark.parametrize("name", mark_variants(TERMINAL, "pretrained"))
 def test_the_terminal_prints_the_same_for_a_checkpoint_and_its_export(served, name, capsys):
     _, script, request = TERMINAL[name]
     printed = []

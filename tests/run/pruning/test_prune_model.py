@@ -11,6 +11,7 @@ from bert_tf.config import BertConfig
 from bert_tf.serving import checkpoint
 from run.inference.served_models import resolve_checkpoint
 from tests import scripts, toy_runs
+from tests.variants import mark_variants
 
 pytestmark = pytest.mark.large
 
@@ -41,10 +42,7 @@ def prune(name, output_dir, **flags):
     return json.loads((output_dir / "pruning.json").read_text())
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["tagger", *(pytest.param(name, marks=pytest.mark.extra_large) for name in ("squad", "swag"))],
-)
+@pytest.mark.parametrize("name", mark_variants(["tagger", "squad", "swag"], "tagger"))
 def test_each_task(tmp_path, name, capsys):
     report = prune(name, tmp_path, train_batch_size=2, keep_heads=0.5, keep_neurons=0.25)
     has_bar = not os.environ.get("TQDM_DISABLE")

@@ -23,6 +23,7 @@ from run.training import host_batches
 from run.training.step import Trainer
 from tests import reference_training, scripts
 from tests.clusters import start_workers
+from tests.variants import mark_variants
 
 RELATIVE = 1e-4
 WORKER_SECONDS = 240
@@ -156,8 +157,8 @@ def test_the_logged_norm_is_unscaled_and_of_steps_that_are_not_skipped(one_devic
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("kind", reference_training.KINDS)
-@pytest.mark.parametrize("accumulate_steps", [pytest.param(1, marks=pytest.mark.extra_large), 2])
+@pytest.mark.parametrize("kind", mark_variants(reference_training.KINDS, "pretrain"))
+@pytest.mark.parametrize("accumulate_steps", mark_variants([1, 2], 2))
 def test_the_logged_norm_is_that_of_tensorflow(kind, accumulate_steps, two_replicas):
     """tf.linalg.global_norm of the gradients of the entire first batch, on one device."""
     model = reference_training.make_model(kind)
