@@ -100,6 +100,11 @@ try:
 except urllib.error.HTTPError as error:
     print(error.code, error.read().decode())
 #> 400 {"error": "`texts` must contain texts, not int"}
+try:
+    urllib.request.urlopen(f"{address}/other")
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode())
+#> 404 {"error": "not found"}
 """
 
 

@@ -11,6 +11,7 @@ from bert_tf.features import FEATURES
 from bert_tf.files import new_file
 from bert_tf.serving import (
     checkpoint,
+    exports,
     litert,
     mediapipe,
     onnx,
@@ -123,7 +124,6 @@ def export_graph(settings):
     if settings.format == "onnx":
         path = os.path.join(settings.export_dir, f"model{onnx.SUFFIX}")
         onnx.write(servable, path)
-        size = files.at(path).size()
     else:
         path = os.path.join(settings.export_dir, f"model{openvino.SUFFIX}")
         strategies.warn_about_slow_precision(settings.compute.mixed_precision, "CPU")
@@ -132,7 +132,7 @@ def export_graph(settings):
         )
         if differences:
             note = f"; largest difference from the original model: {list_differences(differences)}"
-        size = files.at(path.removesuffix(openvino.SUFFIX) + openvino.WEIGHTS_SUFFIX).size()
+    size = sum(files.at(each).size() for each in exports.list_model_paths(path))
     print(
         f"{path}: {settings.format} model of {add_article(servable.kind)} with {settings.weights} "
         f"weights, {size / 1e6:.1f} MB; inputs {', '.join(servable.text_inputs)}, up to "
