@@ -40,6 +40,10 @@ CLOSED_PIPE = 141  # Status in a shell of a process that wrote to a closed pipe.
 # TensorFlow's messages: location in the graph, and tensors for which memory was insufficient.
 IN_GRAPH = re.compile(r"\{\{.*?\}\}\s*|\s*\[Op:\w+\].*")
 ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and type (\w+)")
+XLA_ALLOCATION = re.compile(r"Out of memory while trying to allocate (\d+) bytes")
+SMALLER = "reduce the batch size, the sequence length, or the model size"
+# The first lines of an error in a graph name its operation and the lines of Python that created it.
+GRAPH_HEADER = re.compile(r'Graph execution error:|Detected at node |  File "|<stack traces|\s*$')
 
 HELP_FLAGS = {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"}
 
@@ -314,12 +318,15 @@ def _one_line(error):
 
 
 def _tensorflow_line(error):
-    line = IN_GRAPH.sub("", (error.message.splitlines() or [""])[0]) or type(error).__name__
+    lines = [line for line in error.message.splitlines() if not GRAPH_HEADER.match(line)]
+    line = IN_GRAPH.sub("", (lines or [""])[0]) or type(error).__name__
     allocation = ALLOCATION.search(line)
     if allocation:
+        tensor = f"a tensor of shape {allocation[1]} and type {allocation[2]}"
+        return f"not enough memory for {tensor}; {SMALLER}"
+    if allocation := XLA_ALLOCATION.search(line):
         return (
-            f"not enough memory for a tensor of shape {allocation[1]} and type {allocation[2]}; "
-            "reduce the batch size, the sequence length, or the model size"
+            f"not enough memory for an allocation of {int(allocation[1]) / 1e9:.1f} GB; {SMALLER}"
         )
     return line
 

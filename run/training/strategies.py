@@ -115,8 +115,12 @@ def hide_first_compilation():
 def _count_gpus(name):
     """Returns the number of visible GPUs that the strategy of that name can use."""
     visible = len(tf.config.list_physical_devices("GPU"))
-    if not visible and name != "tpu" and (reason := _explain_unseen_gpus()):
-        notes.tell(f"running on the CPU: {reason}")
+    if not visible and name != "tpu":
+        reason = _explain_unseen_gpus()
+        if not reason and name == "mirrored":
+            reason = "`distribution_strategy`=mirrored uses GPUs, and this machine has none"
+        if reason:
+            notes.tell(f"running on the CPU: {reason}")
     return min(visible, 1) if name == "one_device" else visible
 
 
@@ -148,6 +152,15 @@ def _explain_errors(name, tpu_name):
         raise InputError(
             "the server at this address is not a TensorFlow TPU: "
             f"{(error.message.splitlines() or [type(error).__name__])[0]}",
+            "tpu_name",
+            tpu_name,
+        ) from error
+    except (OSError, RuntimeError, ValueError) as error:
+        if name != "tpu" or not tpu_name:
+            raise
+        raise InputError(
+            f"the TPU of this name cannot be found: {getattr(error, 'reason', error)}; names are "
+            f"looked up on machines of Google Cloud only, where {GRPC}HOST:PORT works, too",
             "tpu_name",
             tpu_name,
         ) from error

@@ -12,6 +12,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
 from bert_tf.tokenization import BertTokenizer
+from tests.variants import mark_variants
 
 pytestmark = pytest.mark.large
 
@@ -171,7 +172,7 @@ def test_a_resumed_fit_is_bit_identical(text_pipeline, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("is_distributed", [False, True])
+@pytest.mark.parametrize("is_distributed", mark_variants([False, True], False))
 def test_fit_reproduces_the_losses_of_the_original_bert(
     two_replicas,
     reference,

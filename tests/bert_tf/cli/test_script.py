@@ -129,6 +129,18 @@ def test_status_without_an_error(run):
             "not enough memory for a tensor of shape [2000000000,8] and type float; reduce the "
             "batch size, the sequence length, or the model size",
         ),
+        (  # With XLA, by TensorFlow 2.20.
+            tf.errors.ResourceExhaustedError(
+                None,
+                None,
+                "Graph execution error:\n\nDetected at node while/PartitionedCall defined at (most "
+                'recent call last):\n  File "/a.py", line 14, in <module>\n\n  File "/a.py", line '
+                "8, in g\n\nOut of memory while trying to allocate 160000000000 bytes.\n\t "
+                "[[{{node while/PartitionedCall}}]]\nHint: ...\n [Op:__inference_g_71]",
+            ),
+            "not enough memory for an allocation of 160.0 GB; reduce the batch size, the sequence "
+            "length, or the model size",
+        ),
     ],
 )
 def test_invalid_input_is_one_line_and_status_1(run, error, line):

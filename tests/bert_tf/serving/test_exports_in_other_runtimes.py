@@ -119,7 +119,8 @@ def test_openvino_opens_a_saved_model_of_ids(folder, servables, features, name):
     assert_same_numbers(found, expected, features, METADATA[name].kind)
 
 
-@pytest.mark.parametrize("name", mark_variants(["pretrained", "classifier"], "classifier"))
+@pytest.mark.extra_large
+@pytest.mark.parametrize("name", ["pretrained", "classifier"])
 def test_tf2onnx_converts_a_saved_model_of_ids(folder, servables, features, name, tmp_path):
     """It runs in its own process: it changes TensorFlow's settings."""
     pytest.importorskip("tf2onnx")

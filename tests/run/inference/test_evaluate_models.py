@@ -26,7 +26,7 @@ DATA = {
 @pytest.mark.parametrize(
     ("name", "export", "flags"),
     [
-        ("squad", "served", {}),
+        pytest.param("squad", "served", {}, marks=pytest.mark.extra_large),
         ("swag", LITERT_FILE, LITERT),
         pytest.param("stars", "served", {}, marks=pytest.mark.extra_large),
         pytest.param("topics", "served", {}, marks=pytest.mark.extra_large),

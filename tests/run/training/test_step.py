@@ -23,7 +23,6 @@ from run.training import host_batches
 from run.training.step import Trainer
 from tests import reference_training, scripts
 from tests.clusters import start_workers
-from tests.variants import mark_variants
 
 RELATIVE = 1e-4
 WORKER_SECONDS = 240
@@ -156,9 +155,9 @@ def test_the_logged_norm_is_unscaled_and_of_steps_that_are_not_skipped(one_devic
     assert line.trainer.train(tf.constant(1))["gradient_norm"] == 0
 
 
-@pytest.mark.large
-@pytest.mark.parametrize("kind", mark_variants(reference_training.KINDS, "pretrain"))
-@pytest.mark.parametrize("accumulate_steps", mark_variants([1, 2], 2))
+@pytest.mark.extra_large
+@pytest.mark.parametrize("kind", reference_training.KINDS)
+@pytest.mark.parametrize("accumulate_steps", [1, 2])
 def test_the_logged_norm_is_that_of_tensorflow(kind, accumulate_steps, two_replicas):
     """tf.linalg.global_norm of the gradients of the entire first batch, on one device."""
     model = reference_training.make_model(kind)

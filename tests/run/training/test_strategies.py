@@ -2,6 +2,7 @@
 
 import json
 import signal
+import urllib.error
 from unittest import mock
 
 import pytest
@@ -92,6 +93,30 @@ def test_strategies_that_cannot_be_had():
     for address in ("grpc://host", "grpc://:80", "grpc://host:x", "grpc://host:99999"):
         with pytest.raises(InputError, match=f"`tpu_name`={address}: must be grpc://HOST:PORT"):
             strategies.make_strategy(OriginalDeviceSettings(use_tpu=True, tpu_name=address))
+
+
+@pytest.mark.parametrize(
+    "error", [urllib.error.URLError("Name or service not known"), RuntimeError("no Google API")]
+)
+def test_a_tpu_whose_name_is_unknown(monkeypatch, error):
+    fail = mock.Mock(side_effect=error)
+    monkeypatch.setattr(strategies.distribute_utils, "get_distribution_strategy", fail)
+    reason = str(getattr(error, "reason", error))
+    with rejects("tpu_name", "cannot be found", reason, "grpc://HOST:PORT", value="pod"):
+        strategies.make_strategy(OriginalDeviceSettings(use_tpu=True, tpu_name="pod"))
+    with pytest.raises(type(error)):  # Without a name, it is not an error of the user.
+        strategies.make_strategy(OriginalDeviceSettings(use_tpu=True))
+
+
+def test_mirrored_without_gpus(monkeypatch, capsys):
+    monkeypatch.setattr(
+        strategies.distribute_utils, "get_distribution_strategy", lambda *_, **__: "made"
+    )
+    monkeypatch.setattr(strategies, "GPU_FILES", "none")
+    for name in ("mirrored", "one_device", "multi_worker_mirrored"):
+        strategies.make_strategy(DeviceSettings(distribution_strategy=name))
+        has_note = "running on the CPU" in capsys.readouterr().err
+        assert has_note == (name == "mirrored" and not tf.config.list_physical_devices("GPU"))
 
 
 def test_a_cluster_of_one(monkeypatch, capsys):
