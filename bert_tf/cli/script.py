@@ -41,9 +41,13 @@ CLOSED_PIPE = 141  # Status in a shell of a process that wrote to a closed pipe.
 IN_GRAPH = re.compile(r"\{\{.*?\}\}\s*|\s*\[Op:\w+\].*")
 ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and type (\w+)")
 XLA_ALLOCATION = re.compile(r"Out of memory while trying to allocate (\d+) bytes")
-SMALLER = "reduce the batch size, the sequence length, or the model size"
 # The first lines of an error in a graph name its operation and the lines of Python that created it.
-GRAPH_HEADER = re.compile(r'Graph execution error:|Detected at node |  File "|<stack traces|\s*$')
+GRAPH_HEADER = re.compile(
+    "Graph execution error:|Detected at node |Node: '|"
+    r'\d+ root error|\s+File "|<stack traces|\s*$'
+)
+# Advice for insufficient memory.
+MEMORY_ADVICE = "reduce the batch size, the sequence length, or the model size"
 
 HELP_FLAGS = {"-help", "--help", "-helpshort", "--helpshort", "-helpfull", "--helpfull"}
 
@@ -320,14 +324,14 @@ def _one_line(error):
 def _tensorflow_line(error):
     lines = [line for line in error.message.splitlines() if not GRAPH_HEADER.match(line)]
     line = IN_GRAPH.sub("", (lines or [""])[0]) or type(error).__name__
-    allocation = ALLOCATION.search(line)
+    allocation = ALLOCATION.search(error.message)
     if allocation:
         tensor = f"a tensor of shape {allocation[1]} and type {allocation[2]}"
-        return f"not enough memory for {tensor}; {SMALLER}"
-    if allocation := XLA_ALLOCATION.search(line):
-        return (
-            f"not enough memory for an allocation of {int(allocation[1]) / 1e9:.1f} GB; {SMALLER}"
-        )
+        return f"not enough memory for {tensor}; {MEMORY_ADVICE}"
+    allocation = XLA_ALLOCATION.search(error.message)
+    if allocation:
+        size = f"{int(allocation[1]) / 1e6:,.1f} MB"
+        return f"not enough memory for an allocation of {size}; {MEMORY_ADVICE}"
     return line
 
 

@@ -50,7 +50,8 @@ def run(settings):
             progress.update()
     if settings.output_file != STANDARD_OUTPUT:
         note = (
-            f"; {num_truncated:,} were too long for the model and were truncated"
+            f"; {num_truncated:,} {'was' if num_truncated == 1 else 'were'} too long for the model "
+            "and truncated"
             if num_truncated
             else ""
         )

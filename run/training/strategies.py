@@ -20,6 +20,7 @@ BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86
 MIN_COMPILED = 256
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of a GPU's matrix units, in 16-bit values.
 GRPC = "grpc://"  # Prefix of a TPU's address.
+LOCAL = "local"  # TensorFlow's name for the TPU of this machine.
 CPU_REPLICAS = 2  # Of the strategy mirrored_cpu.
 GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver creates one per GPU.
 # Variable with which TensorFlow's oneDNN kernels keep a copy of the first weights that they see.
@@ -82,7 +83,7 @@ def make_strategy(devices, mixed_precision="float32", changes_weights=True):
         raise InputError(f"must be {GRPC}HOST:PORT", "tpu_name", address)
     with _explain_errors(name, devices.tpu_name), starting:
         return distribute_utils.get_distribution_strategy(
-            name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local"
+            name, num_gpus=num_gpus, tpu_address=devices.tpu_name or LOCAL
         )
 
 
@@ -118,7 +119,7 @@ def _count_gpus(name):
     if not visible and name != "tpu":
         reason = _explain_unseen_gpus()
         if not reason and name == "mirrored":
-            reason = "`distribution_strategy`=mirrored uses GPUs, and this machine has none"
+            reason = "--distribution_strategy=mirrored uses GPUs, but TensorFlow sees none"
         if reason:
             notes.tell(f"running on the CPU: {reason}")
     return min(visible, 1) if name == "one_device" else visible
@@ -156,11 +157,13 @@ def _explain_errors(name, tpu_name):
             tpu_name,
         ) from error
     except (OSError, RuntimeError, ValueError) as error:
-        if name != "tpu" or not tpu_name:
+        is_name = tpu_name and tpu_name != LOCAL and not tpu_name.startswith(GRPC)
+        if name != "tpu" or not is_name:
             raise
         raise InputError(
             f"the TPU of this name cannot be found: {getattr(error, 'reason', error)}; names are "
-            f"looked up on machines of Google Cloud only, where {GRPC}HOST:PORT works, too",
+            "looked up only on machines of Google Cloud; run the command there, or set "
+            f"`tpu_name` to {GRPC}HOST:PORT",
             "tpu_name",
             tpu_name,
         ) from error

@@ -17,7 +17,6 @@ E0000 00:00:1795900709.579945   17140 cuda_platform.cc:52] failed call to cuInit
 # A package that writes such messages, and a line through Python's standard error.
 PACKAGE = f"""
 import os, sys
-from tests.variants import mark_variants
 os.write(2, {STANDARD_ERROR!r}.encode())
 print("during", file=sys.stderr)
 """

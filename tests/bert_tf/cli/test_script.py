@@ -138,8 +138,28 @@ def test_status_without_an_error(run):
                 "8, in g\n\nOut of memory while trying to allocate 160000000000 bytes.\n\t "
                 "[[{{node while/PartitionedCall}}]]\nHint: ...\n [Op:__inference_g_71]",
             ),
-            "not enough memory for an allocation of 160.0 GB; reduce the batch size, the sequence "
-            "length, or the model size",
+            "not enough memory for an allocation of 160,000.0 MB; reduce the batch size, the "
+            "sequence length, or the model size",
+        ),
+        (
+            tf.errors.ResourceExhaustedError(
+                None,
+                None,
+                "Graph execution error:\n\nDetected at node b defined at (most recent call last):\n"
+                "<stack traces unavailable>\n2 root error(s) found.\n  (0) RESOURCE_EXHAUSTED: OOM "
+                "when allocating tensor with shape[2,8] and type half on /device:GPU:0",
+            ),
+            "not enough memory for a tensor of shape [2,8] and type half; reduce the batch size, "
+            "the sequence length, or the model size",
+        ),
+        (
+            tf.errors.UnavailableError(
+                None,
+                None,
+                "Graph execution error:\n\nDetected at node a defined at (most recent call last):\n"
+                "<stack traces unavailable>\nSocket closed\n\t [[{{node a}}]]",
+            ),
+            "Socket closed",
         ),
     ],
 )

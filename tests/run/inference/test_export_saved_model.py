@@ -268,7 +268,7 @@ def served(toys, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", mark_variants(TERMINAL, "pretrained"))
+@pytest.mark.parametrize("name", TERMINAL)
 def test_the_terminal_prints_the_same_for_a_checkpoint_and_its_export(served, name, capsys):
     _, script, request = TERMINAL[name]
     printed = []

@@ -53,7 +53,7 @@ def test_the_script_writes_a_row_for_each_line(toys, tmp_path, capsys):
     )
     assert capsys.readouterr().out == (
         f"{output}: predictions of a classifier for 5 rows; "
-        "1 were too long for the model and were truncated\n"
+        "1 was too long for the model and truncated\n"
     )
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row["was_cut"] for row in rows] == [False, False, False, True, False]

@@ -96,7 +96,12 @@ def test_strategies_that_cannot_be_had():
 
 
 @pytest.mark.parametrize(
-    "error", [urllib.error.URLError("Name or service not known"), RuntimeError("no Google API")]
+    "error",
+    [
+        urllib.error.URLError("Name or service not known"),
+        RuntimeError("no Google API"),
+        ValueError("no TPUs of that name"),
+    ],
 )
 def test_a_tpu_whose_name_is_unknown(monkeypatch, error):
     fail = mock.Mock(side_effect=error)
@@ -104,8 +109,10 @@ def test_a_tpu_whose_name_is_unknown(monkeypatch, error):
     reason = str(getattr(error, "reason", error))
     with rejects("tpu_name", "cannot be found", reason, "grpc://HOST:PORT", value="pod"):
         strategies.make_strategy(OriginalDeviceSettings(use_tpu=True, tpu_name="pod"))
-    with pytest.raises(type(error)):  # Without a name, it is not an error of the user.
-        strategies.make_strategy(OriginalDeviceSettings(use_tpu=True))
+    for address in (None, "local", "grpc://10.0.0.2:8470"):  # They are not looked up.
+        with pytest.raises(type(error)) as caught:
+            strategies.make_strategy(OriginalDeviceSettings(use_tpu=True, tpu_name=address))
+        assert not isinstance(caught.value, InputError)
 
 
 def test_mirrored_without_gpus(monkeypatch, capsys):
@@ -113,10 +120,11 @@ def test_mirrored_without_gpus(monkeypatch, capsys):
         strategies.distribute_utils, "get_distribution_strategy", lambda *_, **__: "made"
     )
     monkeypatch.setattr(strategies, "GPU_FILES", "none")
+    monkeypatch.setattr(strategies.tf.config, "list_physical_devices", lambda _: [])
     for name in ("mirrored", "one_device", "multi_worker_mirrored"):
         strategies.make_strategy(DeviceSettings(distribution_strategy=name))
-        has_note = "running on the CPU" in capsys.readouterr().err
-        assert has_note == (name == "mirrored" and not tf.config.list_physical_devices("GPU"))
+        has_note = "mirrored uses GPUs" in capsys.readouterr().err
+        assert has_note == (name == "mirrored")
 
 
 def test_a_cluster_of_one(monkeypatch, capsys):
