@@ -156,3 +156,18 @@ def assert_same_responses(found, expected, rtol=0.0, atol=2e-5):
             np.testing.assert_allclose(other, value, rtol=rtol, atol=atol, err_msg=name)
         else:
             np.testing.assert_array_equal(other, value, err_msg=name)
+
+
+def assert_answers_as(model, servable, request):
+    """Asserts that an export responds as its servable to a request, and to unusual texts.
+
+    These are texts that are not UTF-8, an empty one, and none.
+    """
+    unusual = [b"the \xff\xfe dog \xe2\x82", b"", "the\u202fd\u00f3g\tand \u00c9".encode()]
+    unusual = {
+        key: [[text, b"it"] for text in unusual] if key == "choices" else unusual for key in request
+    }
+    for texts in (request, unusual):
+        assert_same_responses(model(**texts), respond(servable, texts))
+    assert all(value.shape[0] == 0 for value in model(**{key: [] for key in request}).values())
+    assert (model.kind, model.inputs) == (servable.kind, tuple(servable.text_inputs))

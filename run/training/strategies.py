@@ -21,7 +21,7 @@ MIN_COMPILED = 256
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of a GPU's matrix units, in 16-bit values.
 GRPC = "grpc://"  # Prefix of a TPU's address.
 LOCAL = "local"  # TensorFlow's name for the TPU of this machine.
-CPU_REPLICAS = 2  # Of the strategy mirrored_cpu.
+CPU_REPLICAS = 2  # For the strategy mirrored_cpu.
 GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver creates one per GPU.
 # Variable with which TensorFlow's oneDNN kernels keep a copy of the first weights that they see.
 FROZEN_WEIGHTS = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"

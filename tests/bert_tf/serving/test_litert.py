@@ -21,6 +21,7 @@ from tests.errors import rejects
 from tests.toy_servables import (
     REQUESTS,
     TEXTS,
+    assert_answers_as,
     assert_same_responses,
     make_model,
     make_servable,
@@ -41,15 +42,7 @@ def test_responses_equal_those_of_the_servable(loaded, toy_tokenizer, name):
     """The texts include an empty one, and bytes that are not UTF-8."""
     servable = make_servable(name, toy_tokenizer)
     model = loaded[name]
-    unusual = [b"the \xff\xfe dog \xe2\x82", b"", "the\u202fd\u00f3g\tand \u00c9".encode()]
-    unusual = {
-        key: [[text, b"it"] for text in unusual] if key == "choices" else unusual
-        for key in REQUESTS[name]
-    }
-    for request in (REQUESTS[name], unusual):
-        assert_same_responses(model(**request), respond(servable, request))
-    assert all(value.shape[0] == 0 for value in model(**{key: [] for key in unusual}).values())
-    assert (model.kind, model.inputs) == (servable.kind, tuple(servable.text_inputs))
+    assert_answers_as(model, servable, REQUESTS[name])
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")

@@ -14,7 +14,14 @@ from bert_tf.serving.loading import open_export
 from bert_tf.serving.plain_model import list_batches
 from tests import scripts
 from tests.errors import rejects
-from tests.toy_servables import REQUESTS, TEXTS, assert_same_responses, make_servable, respond
+from tests.toy_servables import (
+    REQUESTS,
+    TEXTS,
+    assert_answers_as,
+    assert_same_responses,
+    make_servable,
+    respond,
+)
 from tests.variants import mark_variants
 
 pytestmark = [pytest.mark.large, pytest.mark.timeout(300)]
@@ -60,15 +67,7 @@ def test_a_file_answers_texts_as_the_servable(servables, openvino_servables, nam
         )
         servable = openvino_servables[kind]
     model = open_export(write_file(name, servable, tmp_path))
-    unusual = [b"the \xff\xfe dog \xe2\x82", b"", "the\u202fd\u00f3g\tand \u00c9".encode()]
-    unusual = {
-        key: [[text, b"it"] for text in unusual] if key == "choices" else unusual
-        for key in REQUESTS[kind]
-    }
-    for request in (REQUESTS[kind], unusual):
-        assert_same_responses(model(**request), respond(servable, request))
-    assert all(value.shape[0] == 0 for value in model(**{key: [] for key in unusual}).values())
-    assert (model.kind, model.inputs) == (servable.kind, tuple(servable.text_inputs))
+    assert_answers_as(model, servable, REQUESTS[kind])
 
 
 @pytest.mark.parametrize("name", FORMATS)
